@@ -1,0 +1,79 @@
+# `make` says what there is. Anything longer than a few lines lives in tools/.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo up build test test-kafka chaos bench check lint generate generate-check breaking \
+	check-deps check-modules tidy sync tools
+
+# Pinned tools (tools/*/go.mod) are built once, into the user's cache.
+export PATH := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bullpen/bin:$(PATH)
+
+# Every module of the workspace: as package patterns and as folders.
+PACKAGES = $(shell go list -m -f '{{.Path}}/...')
+FOLDERS = $(shell go list -m -f '{{.Dir}}')
+
+# Arguments for the program, as in `make demo ARGS=--json`.
+ARGS ?=
+
+help: ## Say what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## Do the main job once on real parts and print its timeline
+	@bin/bullpen demo $(ARGS)
+
+up: build ## Run every service in one process until stopped
+	@bin/bullpen up $(ARGS)
+
+build: ## Build the program and every service into bin/
+	@tools/preflight build
+	@go build -o bin/ ./cmd/... ./services/*/cmd/...
+
+test: ## Run every test but Kafka's and the crash matrix, with the race detector
+	@tools/preflight test
+	@go test $$(tools/preflight race) -timeout 15m $(PACKAGES)
+	@cd tools/depcheck && GOWORK=off go test ./...
+
+test-kafka: ## Run the bus suite and the story against Apache Kafka (fetched with Maven, runs on Java)
+	@tools/preflight kafka
+	@go test -tags kafka -timeout 15m -run 'Kafka' ./libs/bus/... ./cmd/bullpen/...
+
+chaos: ## Kill services, Postgres and the broker under load; nothing may be lost or doubled
+	@tools/preflight test
+	@go test -tags chaos -timeout 10m -run 'Chaos' ./cmd/bullpen/...
+
+bench: build ## Measure boot, webhook and turn beside their floors (minutes; needs a quiet machine)
+	@for area in boot webhook turn; do bin/bullpen bench $$area $(ARGS); done
+
+check: generate-check breaking lint check-deps check-modules test ## The gate: all that a change must pass
+
+lint: tools ## Lint and check the form of contracts and code
+	@buf lint
+	@buf format --diff --exit-code proto
+	@golangci-lint run $(addsuffix /...,$(FOLDERS))
+	@cd tools/depcheck && GOWORK=off golangci-lint run
+
+generate: ## Rebuild gen/ from proto/
+	@tools/generate
+
+generate-check: ## Fail if gen/ is not what proto/ says
+	@tools/generate --check
+
+breaking: tools ## Fail if a contract broke since AGAINST (the previous commit on main)
+	@tools/breaking $(AGAINST)
+
+check-deps: ## Hold the repository to the laws of tools/depcheck/rules.yaml
+	@cd tools/depcheck && GOWORK=off go run . -root ../.. -rules rules.yaml
+
+check-modules: ## Build and vet each module on its own; its go.mod must be tidy
+	@tools/each-module 'go build ./... && go vet ./... && go mod tidy -diff'
+
+tidy: ## Tidy every go.mod
+	@tools/each-module 'go mod tidy'
+
+sync: ## Give all modules one version of each shared dependency
+	@go work sync
+	@tools/each-module 'go mod tidy'
+
+tools: ## Build the pinned tools, where they changed
+	@tools/install >/dev/null
