@@ -85,7 +85,7 @@ func TestPatternsMatchPaths(t *testing.T) {
 
 func TestTheTreeIsWhatGitWouldCommit(t *testing.T) {
 	t.Parallel()
-	files, err := committedFiles("../..")
+	files, err := committedFiles(t.Context(), "../..")
 	require.NoError(t, err)
 	require.Contains(t, files, "tools/depcheck/rules.yaml")
 	for _, name := range files {

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -15,7 +16,7 @@ func main() {
 	rules := flag.String("rules", "tools/depcheck/rules.yaml", "the laws, relative to the working directory")
 	flag.Parse()
 
-	broken, err := run(*root, *rules)
+	broken, err := run(context.Background(), *root, *rules)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "depcheck:", err)
 		os.Exit(2)
@@ -27,7 +28,7 @@ func main() {
 }
 
 // run prints every finding under the law it breaks and returns how many there are.
-func run(root, rulesFile string) (int, error) {
+func run(ctx context.Context, root, rulesFile string) (int, error) {
 	text, err := os.ReadFile(rulesFile)
 	if err != nil {
 		return 0, err
@@ -36,7 +37,7 @@ func run(root, rulesFile string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", rulesFile, err)
 	}
-	files, err := committedFiles(root)
+	files, err := committedFiles(ctx, root)
 	if err != nil {
 		return 0, err
 	}
