@@ -71,9 +71,9 @@ type Publisher interface {
 // Commit may be called from different goroutines, Close from any.
 type Subscription interface {
 	// Fetch waits until at least one message is there and returns all that
-	// wait, at most max, without waiting for more. Broker restarts and
+	// wait, at most limit, without waiting for more. Broker restarts and
 	// rebalances are waited out, not reported: an error is ctx's or ErrClosed.
-	Fetch(ctx context.Context, max int) ([]Message, error)
+	Fetch(ctx context.Context, limit int) ([]Message, error)
 	// Commit marks the messages, and all before them in their partitions, as
 	// done. It is written to the broker within 100 ms and at Close. Messages
 	// of a partition that has meanwhile moved to another member are passed
