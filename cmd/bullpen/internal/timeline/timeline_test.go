@@ -1,0 +1,44 @@
+package timeline_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
+
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/timeline"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestATurnIsDrawnAsItsGoldenFile(t *testing.T) {
+	t.Parallel()
+	journals, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, journals)
+	for _, journal := range journals {
+		t.Run(filepath.Base(journal), func(t *testing.T) {
+			t.Parallel()
+			raw, err := os.ReadFile(journal)
+			require.NoError(t, err)
+			response := &turnv1.GetTurnResponse{}
+			require.NoError(t, protojson.Unmarshal(raw, response))
+			var drawn strings.Builder
+			require.NoError(t, timeline.Write(&drawn, response, time.UTC))
+			golden := strings.TrimSuffix(journal, ".json") + ".golden.txt"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(drawn.String()), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), drawn.String())
+		})
+	}
+}
