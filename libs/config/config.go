@@ -25,9 +25,9 @@ func EnvName(flagName string) string {
 }
 
 // Invalid is the error for a setting whose value cannot be used. It names the flag and its twin, so that whoever set either
-// finds it; the format goes on from there and should give the limit: `must be at most 500, not 900`.
+// finds it; the format, which is Errorf's, goes on from there and should give the limit: `must be at most 500, not 900`.
 func Invalid(flagName, format string, args ...any) error {
-	return fmt.Errorf("-%s (%s) %s", flagName, EnvName(flagName), fmt.Sprintf(format, args...))
+	return fmt.Errorf("-%s (%s) "+format, append([]any{flagName, EnvName(flagName)}, args...)...)
 }
 
 // Parse sets the flags of fs from args, and those that args leaves out from their environment twins; an empty variable counts
