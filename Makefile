@@ -32,7 +32,7 @@ build: ## Build the program and every service into bin/
 test: ## Run every test but Kafka's and the crash matrix, with the race detector
 	@tools/preflight test
 	@go test $$(tools/preflight race) -timeout 15m $(PACKAGES)
-	@cd tools/depcheck && GOWORK=off go test ./...
+	@for dir in tools/depcheck tools/gen; do (cd $$dir && GOWORK=off go test ./...); done
 
 test-kafka: ## Run the bus suite and the story against Apache Kafka (fetched with Maven, runs on Java)
 	@tools/preflight kafka
@@ -51,7 +51,7 @@ lint: tools ## Lint and check the form of contracts and code
 	@buf lint
 	@buf format --diff --exit-code proto
 	@golangci-lint run $(addsuffix /...,$(FOLDERS))
-	@cd tools/depcheck && GOWORK=off golangci-lint run
+	@for dir in tools/depcheck tools/gen; do (cd $$dir && GOWORK=off golangci-lint run); done
 
 generate: ## Rebuild gen/ from proto/
 	@tools/generate

@@ -3,7 +3,7 @@
 package main
 
 import (
-	"log"
+	"fmt"
 	"os"
 
 	validatepb "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
@@ -13,6 +13,7 @@ import (
 func main() {
 	printer := &protoprint.Printer{}
 	if err := printer.PrintProtoFile(validatepb.File_buf_validate_validate_proto, os.Stdout); err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, "mkvalidate:", err)
+		os.Exit(1)
 	}
 }
