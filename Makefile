@@ -36,7 +36,8 @@ test: ## Run every test but Kafka's and the crash matrix, with the race detector
 
 test-kafka: ## Run the bus suite and the story against Apache Kafka (fetched with Maven, runs on Java)
 	@tools/preflight kafka
-	@go test -tags kafka -timeout 15m -run 'Kafka' ./libs/bus/... ./cmd/bullpen/...
+	@BULLPEN_KAFKA_HOME=$$(deploy/kafka/fetch) BULLPEN_TEST_KAFKA=apache \
+		go test -timeout 15m -run Kafka ./libs/bus/... ./cmd/bullpen/...
 
 chaos: ## Kill services, Postgres and the broker under load; nothing may be lost or doubled
 	@tools/preflight test
