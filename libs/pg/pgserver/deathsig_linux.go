@@ -2,7 +2,7 @@ package pgserver
 
 import "syscall"
 
-// dieWithParent has the kernel stop the server cleanly when its supervisor is killed.
-func dieWithParent(attr *syscall.SysProcAttr) {
-	attr.Pdeathsig = syscall.SIGINT
+// dieWithParent has the kernel send the server a signal when its supervisor is killed.
+func dieWithParent(attr *syscall.SysProcAttr, signal syscall.Signal) {
+	attr.Pdeathsig = signal
 }

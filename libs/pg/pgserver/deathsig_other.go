@@ -5,4 +5,4 @@ package pgserver
 import "syscall"
 
 // dieWithParent does nothing here: the next Start takes over a server that was left behind.
-func dieWithParent(*syscall.SysProcAttr) {}
+func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}

@@ -20,7 +20,7 @@ import (
 // stopLeftover ends a server that outlived its supervisor, and clears away the pid file of one that did not. Our lock
 // says that no supervisor lives, so whatever runs on this cluster is nobody's.
 func (c *cluster) stopLeftover(ctx context.Context) error {
-	path := filepath.Join(c.data, "postmaster.pid")
+	path := filepath.Join(c.data, pidFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -54,10 +54,10 @@ func (o *output) line(text string) {
 	}
 	o.lines = append(o.lines, text)
 	o.lines = o.lines[max(0, len(o.lines)-keptLines):]
-	// Everything milder concerns one statement, and whoever sent that has been told.
+	// Everything milder concerns one session, and whoever is in that has been told.
 	level := slog.LevelDebug
-	if strings.HasPrefix(text, "FATAL:") || strings.HasPrefix(text, "PANIC:") {
-		level = slog.LevelWarn
+	if strings.HasPrefix(text, "PANIC:") {
+		level = slog.LevelError
 	}
 	o.log.Log(context.Background(), level, "postgres says", "line", text)
 }

@@ -5,9 +5,11 @@ package pgserver
 import (
 	"context"
 	"errors"
-	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +32,9 @@ const (
 	// shared memory; they notice within a second or so.
 	leftoverTries = 50
 	leftoverWait  = 100 * time.Millisecond
+
+	// pidFile is where a running server leaves its process id and its state.
+	pidFile = "postmaster.pid"
 
 	invalidCatalogName = "3D000"
 	duplicateDatabase  = "42P04"
@@ -83,7 +88,7 @@ func (c *cluster) launch() (*postmaster, error) {
 	cmd := exec.Command(c.binaries.postgres(), c.settings()...)
 	c.prepare(cmd)
 	cmd.WaitDelay = pipeDelay
-	dieWithParent(cmd.SysProcAttr)
+	dieWithParent(cmd.SysProcAttr, c.stopSignal())
 	p := &postmaster{cmd: cmd, output: newOutput(c.log), exited: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p.output, p.output
 
@@ -104,17 +109,25 @@ func (c *cluster) launch() (*postmaster, error) {
 	return p, nil
 }
 
+// stopSignal is what the server gets when its supervisor dies: a clean stop, or a quick one when nothing is to be kept.
+func (c *cluster) stopSignal() syscall.Signal {
+	if c.throwaway {
+		return syscall.SIGQUIT
+	}
+	return syscall.SIGINT
+}
+
 // await waits until the server takes connections and our database exists.
 func (c *cluster) await(ctx context.Context, p *postmaster) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
-		err := c.ensureDatabase(ctx)
-		if err == nil {
+		// The server says in its pid file when it is ready: knocking earlier only fills its log.
+		if c.ready(p.pid()) {
+			if err := c.ensureDatabase(ctx); err != nil {
+				return fault.New(fault.Unavailable, "Postgres runs but does not let us in.").WithCause(err)
+			}
 			return nil
-		}
-		if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.HasPrefix(pgErr.Code, "57") {
-			return fmt.Errorf("prepare the database: %w", err)
 		}
 		select {
 		case <-p.exited:
@@ -124,6 +137,16 @@ func (c *cluster) await(ctx context.Context, p *postmaster) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// ready reports whether the server has written that it takes connections, in the eighth line of its pid file.
+func (c *cluster) ready(pid int) bool {
+	text, err := os.ReadFile(filepath.Join(c.data, pidFile))
+	if err != nil {
+		return false
+	}
+	lines := strings.Split(string(text), "\n")
+	return len(lines) > 7 && lines[0] == strconv.Itoa(pid) && strings.TrimSpace(lines[7]) == "ready"
 }
 
 // ensureDatabase connects to our database, which a first start has to create.
