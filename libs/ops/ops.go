@@ -94,7 +94,7 @@ func Digest(m proto.Message) []byte {
 // conflict, reason [ReasonReused], an id that was used for something else. After an error of the commit nobody knows
 // whether the write happened; repeating the operation finds out, which is what the id is for.
 //
-// fn must not keep tx, nor commit it.
+// fn must not keep tx, nor commit it, nor wait for another connection of the pool: its twins may hold them all.
 func Do(
 	ctx context.Context, pool *pgxpool.Pool, op Operation, result proto.Message,
 	fn func(ctx context.Context, tx pgx.Tx) error,
