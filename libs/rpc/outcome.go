@@ -18,10 +18,10 @@ var errNotSent = errors.New("not sent")
 // FromError turns the error of a call into a fault. It answers nil for nil; assign it to a *fault.Error, not to an error,
 // before comparing it with nil.
 //
-// A refusal by the far end keeps its class, sentence, field, reason, facts and outcome. Anything else is unavailable, and its
-// outcome is unknown unless it is certain that nothing was done: the connection was refused, the call was never sent, or the
-// far end turned it away before a handler saw it. A far end that answers canceled or deadline exceeded may have committed
-// first: unknown too. A fault made on this side is answered as it is.
+// A refusal by the far end keeps its class, sentence, field, reason, facts and outcome: the far end knows whether it broke off
+// a read or a write. Anything else is unavailable, and its outcome is unknown unless it is certain that nothing was done: the
+// connection was refused, the call was never sent, or it was turned away before a handler saw it. A fault made on this side is
+// answered as it is.
 func FromError(err error) *fault.Error {
 	if err == nil {
 		return nil
@@ -40,9 +40,6 @@ func FromError(err error) *fault.Error {
 		if !f.Class.Valid() {
 			f.Class = fault.Unavailable
 		}
-		if interrupted(c.Code()) {
-			f.Outcome = fault.OutcomeUnknown
-		}
 		return f
 	}
 	f := fault.New(fault.Unavailable, "The far end failed without saying why (%s).", c.Code()).WithCause(err)
@@ -55,11 +52,14 @@ func FromError(err error) *fault.Error {
 // fromLocal reads an error that this process made itself, because no answer came.
 func fromLocal(err error) *fault.Error {
 	var op *net.OpError
+	c, _ := errors.AsType[*connect.Error](err)
 	switch {
 	case errors.Is(err, errNotSent):
 		return fault.New(fault.Unavailable, "The call was not sent: its time was over before it began.").WithCause(err)
 	case errors.As(err, &op) && op.Op == "dial":
 		return fault.New(fault.Unavailable, "The service cannot be reached; nothing was done.").WithCause(err)
+	case c != nil && notFoundThere(c.Code()):
+		return fault.New(fault.Unavailable, "Nothing there takes this call (%s); nothing was done.", c.Code()).WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.New(fault.Unavailable, "The service did not answer in time; it may or may not have done what was asked.").
 			WithOutcome(fault.OutcomeUnknown).WithCause(err)
@@ -85,8 +85,10 @@ func refusalOf(c *connect.Error) (*toolv1.Refusal, bool) {
 	return nil, false
 }
 
-func interrupted(code connect.Code) bool {
-	return code == connect.CodeCanceled || code == connect.CodeDeadlineExceeded
+// notFoundThere reports the codes that stand for an HTTP status with which a server or proxy says that it does not know the
+// path or does not let us through.
+func notFoundThere(code connect.Code) bool {
+	return code == connect.CodeUnimplemented || code == connect.CodeUnauthenticated || code == connect.CodePermissionDenied
 }
 
 // turnedAway reports the codes with which a transport or framework rejects a call that no handler has seen.

@@ -66,7 +66,7 @@ func tooLarge() *fault.Error {
 }
 
 // Validate checks m against the rules of its contract and refuses with class invalid, in sentences that name arguments by
-// their snake_case path. Field is the first of them.
+// their snake_case path. Field is the first argument named.
 func Validate(m proto.Message) error {
 	err := protovalidate.Validate(m)
 	if err == nil {
@@ -80,7 +80,7 @@ func Validate(m proto.Message) error {
 	field := ""
 	for i, v := range violated.Violations {
 		path := violatedPath(v)
-		if i == 0 {
+		if field == "" {
 			field = path
 		}
 		if i < maxSentences {
