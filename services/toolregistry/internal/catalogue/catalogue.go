@@ -167,12 +167,12 @@ func read(method protoreflect.MethodDescriptor, comments comments) (*Tool, error
 		Schema:      text,
 		Arguments:   len(schema.Properties),
 	}
-	tool.Digest = Digest(tool.Name, tool.Description, string(tool.Schema))
+	tool.Digest = digest(tool.Name, tool.Description, string(tool.Schema))
 	return tool, nil
 }
 
-// Digest is how a change of what a model reads of a tool is noticed.
-func Digest(parts ...string) string {
+// digest is how a change of what a model reads of a tool is noticed.
+func digest(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
 		fmt.Fprintf(h, "%d:%s", len(part), part)

@@ -1,0 +1,211 @@
+// Package surface decides which tools a caller sees and which of them a name means. It is pure: it knows neither contracts nor
+// the network, and the same facts always give the same surface.
+//
+// A name is looked for in one order: the engine's own tools, the servers that run as the seat itself, the company's tools, the
+// servers that the company shares; servers in the order of the document. The first one has the name. Whoever comes later is
+// not hidden but quarantined: it stands in the list with the reason and cannot be called, so that a tool that went missing is
+// seen where it went. The engine's own tools come before everything, because a server that took the name of the tool that
+// ends a turn would keep the seat in it for ever.
+package surface
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/inputschema"
+)
+
+// Builtin is the source of the suite's own tools; a server's is [Server].
+const Builtin = "builtin"
+
+// Source answers the source of a server's tools: the bare name, never a seat's instance of it.
+func Source(server string) string { return "mcp:" + server }
+
+// Hints are what a tool claims of itself. Nil claims nothing, and is not a soft no.
+type Hints struct {
+	ReadOnly, Destructive, Idempotent, OpenWorld *bool
+}
+
+// Over answers the hints with those of other in their place wherever other claims something.
+func (h Hints) Over(other Hints) Hints {
+	for _, pair := range []struct{ to, from **bool }{
+		{&h.ReadOnly, &other.ReadOnly}, {&h.Destructive, &other.Destructive},
+		{&h.Idempotent, &other.Idempotent}, {&h.OpenWorld, &other.OpenWorld},
+	} {
+		if *pair.from != nil {
+			*pair.to = *pair.from
+		}
+	}
+	return h
+}
+
+// Reads reports a proven read: one that does not claim it may write.
+func (h Hints) Reads() bool { return h.ReadOnly != nil && *h.ReadOnly }
+
+// Tool is one row of a surface. It is shared and never changed.
+type Tool struct {
+	// Name is what it is called by; Raw is the server's own name for it.
+	Name, Raw string
+	// Title is for people.
+	Title string
+	// Description is what a model reads.
+	Description string
+	// Source is [Builtin] or [Source] of Server.
+	Source, Server string
+	// Own says that the server runs as the seat.
+	Own bool
+	// Schema is the JSON Schema of the arguments, byte for byte as the server wrote it.
+	Schema string
+	// Arguments counts what the schema's root names.
+	Arguments int
+	// Hints are the tool's, the operator's word over them.
+	Hints Hints
+	// Delivers is where a successful call puts something in front of somebody.
+	Delivers string
+	// Surfaces are what the server declares it reaches.
+	Surfaces []string
+	// Audiences are who it is offered to.
+	Audiences []string
+	// EngineLocal tools are run by the turn engine.
+	EngineLocal bool
+	// Digest changes with name, description or schema.
+	Digest string
+	// Quarantine says why the tool cannot be called; empty when it can.
+	Quarantine string
+	// Check is the compiled schema of an MCP tool that is not quarantined.
+	Check *inputschema.Schema
+}
+
+// Missing is a server that brings nothing now.
+type Missing struct {
+	Server, State, Reason string
+}
+
+// Surface is what one caller sees. Safe for concurrent use, as it never changes.
+type Surface struct {
+	tools   []*Tool
+	byName  map[string]*Tool
+	missing []Missing
+	digest  string
+}
+
+// Tools answers every row, quarantined ones included: the suite's own in their order, then each server's in its own.
+func (s *Surface) Tools() []*Tool { return s.tools }
+
+// Missing answers the servers that bring nothing now.
+func (s *Surface) Missing() []Missing { return s.missing }
+
+// Digest changes when anything on the surface does.
+func (s *Surface) Digest() string { return s.digest }
+
+// Lookup answers the tool that a name means. A quarantined tool is answered only when nothing else has the name.
+func (s *Surface) Lookup(name string) (*Tool, bool) {
+	t, ok := s.byName[name]
+	return t, ok
+}
+
+// Names answers every name that can be called, in order.
+func (s *Surface) Names() []string {
+	var names []string
+	for name, tool := range s.byName {
+		if tool.Quarantine == "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Build settles a surface. builtins are the company's own tools, already without those that it does not run. servers are in the
+// order of the document. Neither is changed.
+func Build(builtins []*Tool, servers []Server) *Surface {
+	s := &Surface{byName: map[string]*Tool{}}
+	byServer := make([][]*Tool, len(servers))
+	for i, server := range servers {
+		byServer[i] = server.tools()
+		if server.State != Ready {
+			s.missing = append(s.missing, Missing{server.Name, server.State, server.Reason})
+		}
+	}
+	for _, group := range claims(builtins, servers, byServer) {
+		s.claim(group)
+	}
+	s.tools = append(s.tools, builtins...)
+	for _, tools := range byServer {
+		s.tools = append(s.tools, tools...)
+	}
+	for i, tool := range s.tools {
+		if s.byName[tool.Name] == tool || tool.Quarantine != "" {
+			continue
+		}
+		loser := *tool
+		loser.Quarantine = "its name is taken by the tool of " + s.byName[tool.Name].Source
+		s.tools[i] = &loser
+	}
+	s.digest = digestOf(s)
+	return s
+}
+
+// claims answers groups of tools in the order in which they take names.
+func claims(builtins []*Tool, servers []Server, byServer [][]*Tool) [][]*Tool {
+	var engine, company []*Tool
+	for _, tool := range builtins {
+		if tool.EngineLocal {
+			engine = append(engine, tool)
+		} else {
+			company = append(company, tool)
+		}
+	}
+	groups := [][]*Tool{engine}
+	for i, server := range servers {
+		if server.Own {
+			groups = append(groups, byServer[i])
+		}
+	}
+	groups = append(groups, company)
+	for i, server := range servers {
+		if !server.Own {
+			groups = append(groups, byServer[i])
+		}
+	}
+	return groups
+}
+
+// claim gives each tool its name if it is free. One that is quarantined already keeps a name only until another wants it.
+func (s *Surface) claim(tools []*Tool) {
+	for _, tool := range tools {
+		holder, taken := s.byName[tool.Name]
+		if !taken || holder.Quarantine != "" && tool.Quarantine == "" {
+			s.byName[tool.Name] = tool
+		}
+	}
+}
+
+// digestOf covers all that a caller of the list can see.
+func digestOf(s *Surface) string {
+	h := sha256.New()
+	for _, t := range s.tools {
+		fmt.Fprintf(h, "%q %q %q %q %q %q\n", t.Name, t.Source, t.Digest, t.Delivers, t.Quarantine, hintText(t.Hints))
+	}
+	for _, m := range s.missing {
+		fmt.Fprintf(h, "%q\n", m)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func hintText(h Hints) string {
+	text := ""
+	for _, hint := range []*bool{h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld} {
+		switch {
+		case hint == nil:
+			text += "?"
+		case *hint:
+			text += "y"
+		default:
+			text += "n"
+		}
+	}
+	return text
+}
