@@ -35,7 +35,8 @@ func (s Secret) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, s.String())
 }
 
-// MarshalText hides the value from encoders of text, JSON map keys included.
+// MarshalText hides the value from encoders of text. A key of a JSON map is the one thing that no method is asked for: do not
+// key maps by secrets.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // MarshalJSON hides the value from encoding/json.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -43,11 +42,3 @@ func (h traced) Handle(ctx context.Context, r slog.Record) error {
 func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(attrs)} }
 
 func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
-
-func checkEndpoint(endpoint string) error {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("the OTLP endpoint must be an http or https URL, not %q", endpoint)
-	}
-	return nil
-}

@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -23,6 +25,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
+// tracesPath is where a collector takes traces over HTTP.
+const tracesPath = "/v1/traces"
+
 // Options say what the process is and where its telemetry goes.
 type Options struct {
 	// Service names the process in traces, and in logs as `process`.
@@ -31,7 +36,7 @@ type Options struct {
 	Level string
 	// Format is `text` or `json`; empty means text.
 	Format string
-	// OTLPEndpoint is a URL such as `http://collector:4318`; empty sends no traces.
+	// OTLPEndpoint is a URL such as `http://collector:4318`; one without a path gets `/v1/traces`. Empty sends no traces.
 	OTLPEndpoint string
 	// Out receives log lines; nil means standard error.
 	Out io.Writer
@@ -82,10 +87,14 @@ func newProvider(service, endpoint string) (*sdktrace.TracerProvider, error) {
 	if endpoint == "" {
 		return sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())), nil
 	}
-	if err := checkEndpoint(endpoint); err != nil {
-		return nil, err
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("the OTLP endpoint must be an http or https URL, not %q", endpoint)
 	}
-	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(endpoint))
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = tracesPath
+	}
+	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(u.String()))
 	if err != nil {
 		return nil, fmt.Errorf("export traces to %q: %w", endpoint, err)
 	}
