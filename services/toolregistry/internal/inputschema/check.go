@@ -18,8 +18,10 @@ import (
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/nearest"
 )
 
-// english prints what the library says of the rarer keywords.
-var english = message.NewPrinter(language.English)
+// said answers what the library says of the rarer keywords.
+func said(e *jsonschema.ValidationError) string {
+	return e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+}
 
 // Check refuses arguments that the schema does not take, with class invalid, the path of the argument and a sentence. The text
 // is one JSON object; what is not is refused too.
@@ -97,7 +99,7 @@ func (s *Schema) refusal(e *jsonschema.ValidationError) error {
 	case *kind.Enum:
 		return refuse(path, "%s must be one of %s", subject(path), listed(k.Want))
 	default:
-		return refuse(path, "%s is not as the tool's schema wants it: %s", subject(path), e.ErrorKind.LocalizedString(english))
+		return refuse(path, "%s is not as the tool's schema wants it: %s", subject(path), said(e))
 	}
 }
 

@@ -120,7 +120,7 @@ func reason(err error) string {
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if cause, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
 			leaf := deepest(cause)
-			return fmt.Sprintf("at %q %s", "/"+strings.Join(leaf.InstanceLocation, "/"), leaf.ErrorKind.LocalizedString(english))
+			return fmt.Sprintf("at %q %s", "/"+strings.Join(leaf.InstanceLocation, "/"), said(leaf))
 		}
 	}
 	return strings.ReplaceAll(line, location, "")
