@@ -238,16 +238,17 @@ where datname = current_database() and application_name = 'bullpen-tracker-relay
 		require.NoError(t, r.Run(ctx))
 		require.Zero(t, unsent(t, b.pool))
 	})
+}
 
-	t.Run("a relay that has stopped leaves nothing running", func(t *testing.T) {
-		b := setup(t)
-		before := goleak.IgnoreCurrent()
-		_, stop := relay(t, b.pool, publisher(func(context.Context, ...bus.Message) error { return nil }), outbox.RelayOptions{})
-		appendOne(t, b.pool, message("one"))
-		requireAllSent(t, b.pool)
-		stop()
-		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
-	})
+// Not parallel: it looks at all goroutines of the process.
+func TestStoppedRelayLeavesNothingRunning(t *testing.T) {
+	pool := pgtest.Pool(t, "tracker", migrations)
+	before := goleak.IgnoreCurrent()
+	_, stop := relay(t, pool, publisher(func(context.Context, ...bus.Message) error { return nil }), outbox.RelayOptions{})
+	appendOne(t, pool, message("one"))
+	requireAllSent(t, pool)
+	stop()
+	goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
 }
 
 func TestRetention(t *testing.T) {

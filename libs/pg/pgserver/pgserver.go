@@ -49,7 +49,7 @@ type Options struct {
 	DataDir string
 	// Log takes the server's own warnings and errors and what the supervisor does. Nil discards.
 	Log *slog.Logger
-	// Throwaway trades durability for speed: for tests, and for nothing that should survive a crash.
+	// Throwaway trades durability for speed, for tests: what is committed survives the server's death, not the machine's.
 	Throwaway bool
 }
 

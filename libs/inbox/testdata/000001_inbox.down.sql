@@ -1,0 +1,1 @@
+drop table effects; drop table dead_letters; drop table inbox;
