@@ -36,7 +36,7 @@ func (p *Process) listen() error {
 		mux.Handle("GET /metrics", metrics)
 	}
 	mux.HandleFunc("/", p.serveApp)
-	p.serve(p.listener, timedBodies(mux))
+	p.serve(p.listener, timedBodies(mux, bodyTimeout))
 	if p.o.MetricsListen == "" {
 		return nil
 	}
@@ -98,12 +98,12 @@ func loopback(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// timedBodies ends a request whose body does not arrive within a minute. The server's own ReadTimeout would also end a call
+// timedBodies ends a request whose body does not arrive in time. The server's own ReadTimeout would also end a call
 // that takes long to answer.
-func timedBodies(next http.Handler) http.Handler {
+func timedBodies(next http.Handler, timeout time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != http.NoBody && !streams(r.Header.Get("Content-Type")) {
-			r.Body = &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w)}
+			r.Body = &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), timeout: timeout}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -117,13 +117,14 @@ func streams(contentType string) bool {
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	timeout time.Duration
 	begun   bool
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	if !b.begun {
 		b.begun = true
-		_ = b.control.SetReadDeadline(time.Now().Add(bodyTimeout))
+		_ = b.control.SetReadDeadline(time.Now().Add(b.timeout))
 	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {

@@ -21,11 +21,18 @@ const (
 )
 
 // Main is the main function of a program of these modules. It reads flags and environment, runs until SIGTERM or SIGINT, drains
-// and exits: 0 when asked to end, 1 when something failed, 2 for settings that cannot be used. A second signal ends it at once.
+// and exits: 0 when asked to end, 1 when something failed, 2 for settings that cannot be used. A second signal ends it at once,
+// with 1.
 func Main(name string, modules ...Module) {
-	// The first signal ends the context and gives signals back their default meaning.
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	context.AfterFunc(ctx, stop)
+	ctx, stop := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-signals
+		stop()
+		<-signals
+		os.Exit(exitFailed)
+	}()
 	os.Exit(execute(ctx, NewFlags(name, modules...), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 

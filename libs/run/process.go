@@ -61,6 +61,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{
+		state: state{phase: phaseStarting},
 		o:     o,
 		log:   o.Telemetry.Log,
 		node:  nodeName(),
