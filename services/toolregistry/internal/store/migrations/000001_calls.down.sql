@@ -1,0 +1,3 @@
+drop table outbox;
+drop sequence call_facts;
+drop table calls;
