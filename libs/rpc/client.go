@@ -8,6 +8,8 @@ import (
 	"connectrpc.com/connect/v2"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/bullpenhq/bullpen/libs/fault"
 )
 
 // DefaultTimeout bounds a unary call whose context has no deadline.
@@ -44,9 +46,12 @@ func signed(service string, keys *Keys) connect.ClientInterceptor {
 	self := &Principal{Kind: KindService, Id: service, DisplayName: service}
 	return func(next connect.ClientFunc) connect.ClientFunc {
 		return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
-			principal, ok := ctx.Value(outgoingKey{}).(*Principal)
-			if !ok || principal == nil {
+			principal, named := ctx.Value(outgoingKey{}).(*Principal)
+			if !named {
 				principal = self
+			}
+			if principal == nil {
+				return nil, fault.New(fault.Forbidden, "This call was to be made as somebody, but nobody was named.")
 			}
 			claims := withIssuer(principal, service)
 			info, ok := connect.CallInfoForClientContext(ctx)

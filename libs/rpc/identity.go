@@ -28,7 +28,8 @@ func withPrincipal(ctx context.Context, p *Principal) context.Context {
 }
 
 // As makes the calls of ctx in the name of p, signed by the calling service. Without it a service calls as itself. A handler
-// that calls on for its own caller says As(ctx, principal) expressly.
+// that calls on for its own caller says As(ctx, principal) expressly; with a nil p the calls are refused before they are sent,
+// rather than made with the service's own authority.
 func As(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, outgoingKey{}, p)
 }

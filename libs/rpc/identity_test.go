@@ -31,6 +31,9 @@ func TestCallArrivesInTheNameOfItsCaller(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "ada", res.GetPrincipal().GetId())
 		require.Equal(t, "turn", res.GetPrincipal().GetIssuer(), "the issuer is who signs, whatever the claims say")
+
+		_, err = b.ask(rpc.As(t.Context(), nil))
+		require.Equal(t, fault.Forbidden, rpc.FromError(err).Class, "nobody is not the service")
 	})
 }
 
@@ -187,9 +190,13 @@ func TestTokensAreVerifiedAndKeptForAWhile(t *testing.T) {
 		asked int32
 		code  connect.Code
 	}{
-		{"good", 0, 1, 0}, {"good", 29, 1, 0}, {"good", 31, 2, 0},
-		{"brief", 31, 3, 0}, {"brief", 33, 4, 0},
-		{"bad", 33, 5, connect.CodeUnauthenticated}, {"bad", 33, 6, connect.CodeUnauthenticated},
+		{"good", 0, 1, 0},
+		{"good", 29, 1, 0},
+		{"good", 31, 2, 0},
+		{"brief", 31, 3, 0},
+		{"brief", 33, 4, 0},
+		{"bad", 33, 5, connect.CodeUnauthenticated},
+		{"bad", 33, 6, connect.CodeUnauthenticated},
 		{strings.Repeat("x", 300), 33, 6, connect.CodeUnauthenticated},
 		{"outage", 33, 7, connect.CodeUnavailable},
 	} {

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -36,7 +37,7 @@ func recovered(log *slog.Logger) connect.ServerInterceptor {
 	return func(next connect.ServerFunc) connect.ServerFunc {
 		return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 			err := guard(ctx, next, spec, stream)
-			if p, ok := err.(*panicked); ok {
+			if p, ok := errors.AsType[*panicked](err); ok {
 				return internalError(ctx, log, spec, p)
 			}
 			return err

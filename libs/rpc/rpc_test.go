@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"connectrpc.com/connect/v2"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	toolv1 "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/tool/v1/toolv1connect"
 	"github.com/bullpenhq/bullpen/libs/config"
 	"github.com/bullpenhq/bullpen/libs/rpc"
-
-	"github.com/stretchr/testify/require"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -18,14 +18,26 @@ import (
 // maxSentences bounds a refusal of a request with many faults; the rest is counted.
 const maxSentences = 5
 
-// validated lets no message reach a handler that is too large, unreadable or outside the rules of its contract.
+// validated lets no message reach a handler that is too large, unreadable or outside the rules of its contract, and none leave
+// it that its caller could not read.
 func validated(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
-		return next(ctx, spec, &validatedStream{ServerStream: stream})
+		return next(ctx, spec, &validatedStream{ServerStream: stream, spec: spec})
 	}
 }
 
-type validatedStream struct{ connect.ServerStream }
+type validatedStream struct {
+	connect.ServerStream
+	spec connect.Spec
+}
+
+func (s *validatedStream) Send(msg any) error {
+	if m, ok := msg.(proto.Message); ok && proto.Size(m) > MaxResponseBytes {
+		return fault.New(fault.Unavailable, "The answer is larger than the %d MiB a call may carry.", MaxResponseBytes>>20).
+			WithReason("RESPONSE_TOO_LARGE").WithOutcome(outcomeOf(s.spec))
+	}
+	return s.ServerStream.Send(msg)
+}
 
 func (s *validatedStream) Receive(msg any) error {
 	if err := s.ServerStream.Receive(msg); err != nil {

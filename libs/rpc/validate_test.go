@@ -124,6 +124,19 @@ func TestRequestLargerThanTheCapIsRefused(t *testing.T) {
 	})
 }
 
+func TestAnswerLargerThanTheCapIsRefusedAndNotCut(t *testing.T) {
+	t.Parallel()
+	long := func(context.Context, *toolv1.VerifyTokenRequest) (*toolv1.VerifyTokenResponse, error) {
+		return &toolv1.VerifyTokenResponse{Principal: &rpc.Principal{Id: strings.Repeat("x", rpc.MaxResponseBytes)}}, nil
+	}
+	onBothTransports(t, rpc.ServerOptions{}, serving(long), func(t *testing.T, b *bundle) {
+		f := rpc.FromError(callWrite(t.Context(), b.client("turn")))
+		require.Equal(t, "RESPONSE_TOO_LARGE", f.Reason)
+		require.Contains(t, f.Message, "32 MiB")
+		require.Equal(t, fault.OutcomeUnknown, f.Outcome, "the write was done before its answer was found too long")
+	})
+}
+
 func TestWarmingCompilesWhatIsRegistered(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t, rpc.ServerOptions{}, serving(whoami))

@@ -146,7 +146,7 @@ func (p *Process) await(ctx context.Context, what string, attempt func(context.C
 			return fmt.Errorf("%s cannot be used: %w", what, err)
 		}
 		if pause == firstPause {
-			p.log.Warn("waiting for "+what, "at_most", p.o.Wait, "error", err)
+			p.log.Warn("waiting", "for", what, "at_most", p.o.Wait, "error", err)
 		}
 		select {
 		case <-time.After(pause):

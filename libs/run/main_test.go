@@ -82,9 +82,10 @@ func TestSecondSignalEndsAProgramAtOnce(t *testing.T) {
 
 func TestProgramThatFailsSaysWhyAndEndsWithOne(t *testing.T) {
 	t.Parallel()
-	out, err := command(t, "broken").CombinedOutput()
+	cmd := command(t, "broken")
+	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
-	require.Equal(t, 1, err.(*exec.ExitError).ExitCode())
+	require.Equal(t, 1, cmd.ProcessState.ExitCode())
 	require.Contains(t, string(out), "company failed: out of paper")
 }
 
@@ -95,9 +96,10 @@ func TestProgramWithBadSettingsEndsWithTwo(t *testing.T) {
 		"log level must be debug":                           {"-log-level=loud"},
 		"a key must have at least 32":                       {"-principal-keys=short"},
 	} {
-		out, err := command(t, "idle", args...).CombinedOutput()
+		cmd := command(t, "idle", args...)
+		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
-		require.Equal(t, 2, err.(*exec.ExitError).ExitCode())
+		require.Equal(t, 2, cmd.ProcessState.ExitCode())
 		require.Contains(t, string(out), says)
 		require.NotContains(t, string(out), "short\n")
 	}

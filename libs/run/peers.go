@@ -27,6 +27,7 @@ type peers struct {
 	mu         sync.Mutex
 	transports map[string]connect.Transport
 	missing    []error
+	checked    bool
 }
 
 func newPeers(o Options, server *connect.Server) *peers {
@@ -48,14 +49,6 @@ func newPeers(o Options, server *connect.Server) *peers {
 		p.transports[m.Name] = inProcess
 	}
 	return p
-}
-
-// has reports whether a service can be called at all.
-func (p *peers) has(service string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, ok := p.transports[service]
-	return ok
 }
 
 func (p *peers) client(caller, service string) *connect.Client {
@@ -80,14 +73,17 @@ func (p *peers) transport(caller, service string) (connect.Transport, error) {
 	default:
 		return transport, nil
 	}
-	p.missing = append(p.missing, err)
+	if !p.checked {
+		p.missing = append(p.missing, err)
+	}
 	return nil, err
 }
 
-// check answers what clients were asked for in vain.
+// check answers what clients were asked for in vain so far.
 func (p *peers) check() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.checked = true
 	return errors.Join(p.missing...)
 }
 

@@ -79,7 +79,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		TracerProvider: o.Telemetry.TracerProvider,
 		Propagator:     o.Telemetry.Propagator,
 		Keys:           o.keys,
-		Tokens:         tokens{process: o.Name, peers: func() *peers { return p.peers }},
+		Tokens:         newTokens(o.Name, func() *peers { return p.peers }),
 		Now:            o.Now,
 	})
 	p.peers = newPeers(o, p.rpc)

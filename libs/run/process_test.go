@@ -140,15 +140,13 @@ func TestRequestInFlightIsAnsweredBeforeTheEnd(t *testing.T) {
 		},
 	})))
 	ready(t, p)
-	status := make(chan int, 1)
 	go func() {
-		s, _ := get(t, p.URL()+"/slow")
-		status <- s
+		<-entered
+		stop()
 	}()
-	<-entered
-	stop()
+	status, _ := get(t, p.URL()+"/slow")
+	require.Equal(t, http.StatusTeapot, status)
 	require.NoError(t, p.Wait())
-	require.Equal(t, http.StatusTeapot, <-status)
 }
 
 func TestModuleThatFailsEndsTheProcess(t *testing.T) {
