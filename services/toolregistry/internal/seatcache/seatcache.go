@@ -1,0 +1,227 @@
+// Package seatcache keeps the surface of every seat current, so that listing tools and calling one cost no look at mcphost.
+//
+//	event or new revision ─► stale ─► the next caller asks mcphost ─► same digest: the surface stays
+//	                                                               └► another: built anew
+//
+// A surface that cannot be refreshed is served as it was: old knowledge beats none. A seat that was never seen gets the suite's
+// own tools, and every server as missing with the reason. Nothing waits for mcphost twice: callers of one seat share the look.
+package seatcache
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/surface"
+)
+
+const (
+	// startWait is how long a first look waits for servers that start. What is ready later arrives by event.
+	startWait = 5 * time.Second
+	// lookTimeout bounds a look beyond the wait.
+	lookTimeout = 5 * time.Second
+	// settledFor is how long a surface is believed without an event; startingFor while a server of it is starting.
+	settledFor, startingFor = 30 * time.Second, time.Second
+	// failedFor is how long a look that failed is not repeated: calls of the suite's own tools must not wait for it each time.
+	failedFor = 2 * time.Second
+)
+
+// Host is what the cache asks of mcphost; its generated client is one.
+type Host interface {
+	ListServerTools(ctx context.Context, req *mcphostv1.ListServerToolsRequest) (*mcphostv1.ListServerToolsResponse, error)
+}
+
+// Options are what a cache needs.
+type Options struct {
+	Host Host
+	// Builtins answers the suite's own tools that a company runs.
+	Builtins func(*companyv1.Company) []*surface.Tool
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Cache holds a surface a seat. Safe for concurrent use.
+type Cache struct {
+	options Options
+
+	mu      sync.Mutex
+	entries map[string]*entry
+}
+
+// entry is one seat's surface; "" is the company's without a seat.
+type entry struct {
+	look sync.Mutex // one look at a time
+
+	mu       sync.Mutex
+	surface  *surface.Surface
+	digest   string // of mcphost's answer
+	revision string
+	stale    bool
+	until    time.Time
+}
+
+// New makes an empty cache.
+func New(o Options) *Cache {
+	return &Cache{options: o, entries: map[string]*entry{}}
+}
+
+// Surface answers what a seat sees in a company; an empty seat sees the shared servers only. It fails never: what is missing is
+// on the surface, with the reason.
+func (c *Cache) Surface(ctx context.Context, company *companyv1.Company, seat string) *surface.Surface {
+	e := c.entry(seat)
+	if s := e.current(company.GetRevisionId(), c.options.Now()); s != nil {
+		return s
+	}
+	e.look.Lock()
+	defer e.look.Unlock()
+	if s := e.current(company.GetRevisionId(), c.options.Now()); s != nil {
+		return s
+	}
+	return c.refresh(ctx, e, company, seat)
+}
+
+// Invalidate makes the next caller of a seat look again; an empty seat means every one.
+func (c *Cache) Invalidate(seat string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, e := range c.entries {
+		if seat == "" || name == seat {
+			e.invalidate()
+		}
+	}
+}
+
+// Keep forgets every seat that a company does not have.
+func (c *Cache) Keep(company *companyv1.Company) {
+	has := map[string]bool{"": true}
+	for _, seat := range company.GetSeats() {
+		has[seat.GetHandle()] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.entries {
+		if !has[name] {
+			delete(c.entries, name)
+		}
+	}
+}
+
+func (c *Cache) entry(seat string) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[seat]
+	if !ok {
+		e = &entry{}
+		c.entries[seat] = e
+	}
+	return e
+}
+
+// current answers the surface if it may still be believed.
+func (e *entry) current(revision string, now time.Time) *surface.Surface {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.surface == nil || e.stale || e.revision != revision || !now.Before(e.until) {
+		return nil
+	}
+	return e.surface
+}
+
+func (e *entry) invalidate() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stale = true
+}
+
+// begin answers what there is, and takes the mark of staleness: an event that arrives during the look sets it again.
+func (e *entry) begin() (seen bool, digest, revision string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stale = false
+	return e.surface != nil, e.digest, e.revision
+}
+
+func (c *Cache) refresh(ctx context.Context, e *entry, company *companyv1.Company, seat string) *surface.Surface {
+	seen, digest, revision := e.begin()
+	answer, err := c.ask(ctx, company, seat, seen)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil {
+		c.options.Log.WarnContext(ctx, "tools of mcp servers cannot be listed", "seat", seat, "error", err)
+		if e.surface == nil || e.revision != company.GetRevisionId() {
+			e.surface = surface.Build(c.options.Builtins(company), unreachable(company))
+			e.digest, e.revision = "", company.GetRevisionId()
+		}
+		e.until = c.options.Now().Add(failedFor)
+		return e.surface
+	}
+	if !seen || digest == "" || digest != answer.GetDigest() || revision != company.GetRevisionId() {
+		e.surface = surface.Build(c.options.Builtins(company), serversOf(company, answer))
+	}
+	e.digest, e.revision = answer.GetDigest(), company.GetRevisionId()
+	e.until = c.options.Now().Add(believedFor(answer))
+	return e.surface
+}
+
+// ask looks at mcphost, on nobody's deadline but its own: the answer serves every caller of the seat. A company without servers
+// needs no look.
+func (c *Cache) ask(ctx context.Context, company *companyv1.Company, seat string, seen bool) (*mcphostv1.ListServerToolsResponse, error) {
+	if len(company.GetMcpServers()) == 0 {
+		return &mcphostv1.ListServerToolsResponse{}, nil
+	}
+	request, wait := &mcphostv1.ListServerToolsRequest{Seat: seat}, time.Duration(0)
+	if !seen {
+		wait = startWait
+		request.Wait = durationpb.New(wait)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+lookTimeout)
+	defer cancel()
+	return c.options.Host.ListServerTools(ctx, request)
+}
+
+func believedFor(answer *mcphostv1.ListServerToolsResponse) time.Duration {
+	for _, server := range answer.GetServers() {
+		switch server.GetState() {
+		case "spawn", "initialise", "shutdown":
+			return startingFor
+		}
+	}
+	return settledFor
+}
+
+// serversOf joins what mcphost says with the operator's word on each server's tools.
+func serversOf(company *companyv1.Company, answer *mcphostv1.ListServerToolsResponse) []surface.Server {
+	overrides := map[string]map[string]surface.Hints{}
+	for _, declared := range company.GetMcpServers() {
+		overrides[declared.GetName()] = hintsOf(declared)
+	}
+	var servers []surface.Server
+	for _, s := range answer.GetServers() {
+		servers = append(servers, surface.Server{
+			Name: s.GetServer(), Own: s.GetOwn(), State: s.GetState(), Reason: s.GetReason(), Prefix: s.GetToolPrefix(),
+			Surfaces: s.GetSurfaces(), Tools: s.GetToolsJson(), Overrides: overrides[s.GetServer()],
+		})
+	}
+	return servers
+}
+
+func hintsOf(server *companyv1.McpServer) map[string]surface.Hints {
+	hints := map[string]surface.Hints{}
+	for name, a := range server.GetToolAnnotations() {
+		hints[name] = surface.Hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}
+	}
+	return hints
+}
+
+func unreachable(company *companyv1.Company) []surface.Server {
+	var servers []surface.Server
+	for _, declared := range company.GetMcpServers() {
+		servers = append(servers, surface.Server{Name: declared.GetName(), State: "not_reported", Reason: "the service that runs MCP servers cannot be reached"})
+	}
+	return servers
+}

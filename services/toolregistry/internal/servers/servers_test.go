@@ -1,0 +1,64 @@
+package servers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/servers"
+)
+
+func instance(node, seat, state, reason string, second int64) *mcphostv1.Instance {
+	at := timestamppb.New(time.Unix(second, 0))
+	return &mcphostv1.Instance{Node: node, Seat: seat, State: state, Reason: reason, ToolCount: 3, StateTime: at, ReportTime: at}
+}
+
+func TestStatesOverAllNodes(t *testing.T) {
+	t.Parallel()
+	company := &companyv1.Company{McpServers: []*companyv1.McpServer{{Name: "gh", Transport: "http"}}}
+	for name, c := range map[string]struct {
+		instances []*mcphostv1.Instance
+		want      string
+	}{
+		"all ready is running":                {[]*mcphostv1.Instance{instance("n1", "ada", "ready", "", 1), instance("n2", "bo", "ready", "", 1)}, servers.Running},
+		"ready beside starting is running":    {[]*mcphostv1.Instance{instance("n1", "ada", "ready", "", 1), instance("n1", "bo", "spawn", "", 1)}, servers.Running},
+		"ready beside failed is part failing": {[]*mcphostv1.Instance{instance("n1", "ada", "ready", "", 1), instance("n1", "bo", "failed", "bad token", 1)}, servers.PartlyFailing},
+		"failed alone is failing":             {[]*mcphostv1.Instance{instance("n1", "ada", "failed", "bad token", 1)}, servers.Failing},
+		"starting alone has not started":      {[]*mcphostv1.Instance{instance("n1", "ada", "initialise", "", 1)}, servers.NotStarted},
+		"no child has not started":            {nil, servers.NotStarted},
+	} {
+		got := servers.Summarise(company, []*mcphostv1.Server{{Server: "gh", Instances: c.instances}})
+		require.Equal(t, c.want, got[0].GetState(), name)
+	}
+	require.Equal(t, servers.NotReported, servers.Summarise(company, nil)[0].GetState())
+}
+
+func TestACellForEachNodeAndTheFirstFailureOfAll(t *testing.T) {
+	t.Parallel()
+	company := &companyv1.Company{McpServers: []*companyv1.McpServer{{Name: "gh", Transport: "http", Shared: false}, {Name: "wiki", Shared: true}}}
+	got := servers.Summarise(company, []*mcphostv1.Server{
+		{Server: "old", Shared: true, Transport: "stdio"},
+		{Server: "gh", Instances: []*mcphostv1.Instance{
+			instance("n2", "bo", "failed", "second", 20), instance("n1", "ada", "ready", "", 5), instance("n1", "cy", "failed", "first", 10),
+			instance("n1", "di", "shutdown", "", 7),
+		}},
+	})
+	require.Len(t, got, 3)
+	gh := got[0]
+	require.Equal(t, "first", gh.GetReason())
+	require.Equal(t, "cy", gh.GetSeat())
+	require.Equal(t, int32(3), gh.GetToolCount())
+	require.Len(t, gh.GetNodes(), 2)
+	n1 := gh.GetNodes()[0]
+	require.Equal(t, "n1", n1.GetNode())
+	require.Equal(t, "failed", n1.GetState())
+	require.Equal(t, int32(2), n1.GetInstances())
+	require.Equal(t, int32(1), n1.GetReady())
+	require.Equal(t, int64(10), n1.GetReportTime().GetSeconds())
+	require.Equal(t, servers.NotReported, got[1].GetState())
+	require.Equal(t, "old", got[2].GetServer(), "what a node still runs is shown too")
+}
