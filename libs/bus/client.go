@@ -74,7 +74,7 @@ func Open(cfg Config) (Bus, error) {
 		transport: transport,
 		kafka:     &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: requestTimeout, Transport: transport},
 		hash:      &kafka.Hash{},
-		link:      newLink(log.With("use", "publish")),
+		link:      newLink(log.With("use", "call")),
 		stop:      stop,
 		subs:      make(map[*subscription]struct{}),
 	}, nil

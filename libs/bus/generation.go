@@ -18,7 +18,7 @@ const (
 	commitInterval = 100 * time.Millisecond
 	// widthInterval is how often the partition count is compared with the one
 	// that was shared out.
-	widthInterval = 5 * time.Second
+	widthInterval = 2 * time.Second
 )
 
 // generation is this member's share of the partitions until the next

@@ -81,7 +81,6 @@ func (c *client) persist(ctx context.Context, fn func(context.Context) error) er
 	for {
 		err := fn(ctx)
 		if err == nil {
-			c.link.found()
 			return nil
 		}
 		if ctx.Err() != nil {

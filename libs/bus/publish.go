@@ -195,6 +195,7 @@ func (c *client) produceBatch(ctx context.Context, r *run, batch []int, msgs []M
 		Records:      kafka.NewRecordReader(records...),
 	})
 	if err == nil {
+		c.link.found()
 		err = res.Error
 	}
 	// Only a lone message can be too large: batches stay under every default.

@@ -37,6 +37,7 @@ func (c *client) ReadAll(ctx context.Context, topic string) ([]Message, error) {
 		}
 		all = append(all, msgs...)
 	}
+	c.link.found()
 	return all, nil
 }
 

@@ -30,6 +30,7 @@ func (c *client) EnsureTopics(ctx context.Context, topics ...Topic) error {
 			return err
 		}
 	}
+	c.link.found()
 	return nil
 }
 

@@ -24,9 +24,13 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
+
+// cleanInterval is how often compaction and retention are applied.
+const cleanInterval = time.Hour
 
 // Options say where the broker listens and where it keeps its data.
 type Options struct {
@@ -47,6 +51,8 @@ type Broker struct {
 	lock    *os.File
 	address string
 	close   sync.Once
+	closing chan struct{}
+	cleaned chan struct{}
 }
 
 // Start returns when the broker accepts connections.
@@ -64,7 +70,7 @@ func Start(ctx context.Context, opts Options) (*Broker, error) {
 		kfake.WithLogger(logger{opts.Log}),
 		kfake.ClusterID("bullpen-embedded"),
 	}
-	b := &Broker{}
+	b := &Broker{closing: make(chan struct{}), cleaned: make(chan struct{})}
 	if opts.DataDir != "" {
 		if b.lock, err = lockDir(opts.DataDir); err != nil {
 			return nil, err
@@ -76,7 +82,24 @@ func Start(ctx context.Context, opts Options) (*Broker, error) {
 		return nil, errors.Join(explain(err, opts, port), b.unlock())
 	}
 	b.address = b.cluster.ListenAddrs()[0]
+	go b.clean()
 	return b, nil
+}
+
+// clean applies compaction and retention. kfake has a timer for that, but
+// starts it only when a topic is made, not when topics are loaded.
+func (b *Broker) clean() {
+	defer close(b.cleaned)
+	tick := time.NewTicker(cleanInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.closing:
+			return
+		case <-tick.C:
+			b.cluster.Compact()
+		}
+	}
 }
 
 // explain puts the two failures that a person can do something about into
@@ -98,6 +121,8 @@ func (b *Broker) Brokers() []string { return []string{b.address} }
 func (b *Broker) Close() error {
 	var err error
 	b.close.Do(func() {
+		close(b.closing)
+		<-b.cleaned
 		b.cluster.Close()
 		err = b.unlock()
 	})
