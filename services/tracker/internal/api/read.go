@@ -1,0 +1,185 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
+	"github.com/bullpenhq/bullpen/libs/page"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/convert"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
+)
+
+const defaultLimit = 50
+
+// GetWorkItem implements the contract.
+func (h *Handler) GetWorkItem(ctx context.Context, req *trackerv1.GetWorkItemRequest) (*trackerv1.GetWorkItemResponse, error) {
+	o, _, err := h.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i, err := h.Store.ItemByName(ctx, req.GetItem())
+	if err != nil {
+		return nil, err
+	}
+	res := &trackerv1.GetWorkItemResponse{Item: convert.Item(i, o.Today(h.Now()))}
+	if res.Subtasks, err = h.Store.Subtasks(ctx, i.ID); err != nil {
+		return nil, err
+	}
+	if wanted(req, "comments") {
+		if err := h.thread(ctx, req, i, res); err != nil {
+			return nil, err
+		}
+	}
+	if wanted(req, "history") {
+		entries, err := h.Store.History(ctx, i.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			res.History = append(res.History, convert.Change(e))
+		}
+	}
+	return res, nil
+}
+
+func wanted(req *trackerv1.GetWorkItemRequest, part string) bool {
+	return len(req.GetInclude()) == 0 || slices.Contains(req.GetInclude(), part)
+}
+
+func (h *Handler) thread(ctx context.Context, req *trackerv1.GetWorkItemRequest, i *item.Item, res *trackerv1.GetWorkItemResponse) error {
+	bind := "get_work_item " + i.ID.String()
+	var cursor *store.ThreadCursor
+	if req.GetCommentsCursor() != "" {
+		cursor = &store.ThreadCursor{}
+		if err := page.Decode(req.GetCommentsCursor(), bind, cursor); err != nil {
+			return err
+		}
+	}
+	comments, next, err := h.Store.Comments(ctx, i.ID, cursor)
+	if err != nil {
+		return err
+	}
+	for _, c := range comments {
+		res.Comments = append(res.Comments, convert.Comment(c))
+	}
+	if next != nil {
+		res.NextCommentsCursor, err = page.Encode(bind, next)
+	}
+	return err
+}
+
+// ListWorkItems implements the contract.
+func (h *Handler) ListWorkItems(ctx context.Context, req *trackerv1.ListWorkItemsRequest) (*trackerv1.ListWorkItemsResponse, error) {
+	o, by, err := h.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := h.filter(ctx, o, by, req)
+	if err != nil {
+		return nil, err
+	}
+	bind, err := listBind(req, filter)
+	if err != nil {
+		return nil, err
+	}
+	var cursor *store.Cursor
+	if req.GetCursor() != "" {
+		cursor = &store.Cursor{}
+		if err := page.Decode(req.GetCursor(), bind, cursor); err != nil {
+			return nil, err
+		}
+	}
+	limit := req.GetLimit()
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	listed, err := h.Store.ListItems(ctx, filter, order(req.GetSort()), cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	res := &trackerv1.ListWorkItemsResponse{Count: int32(len(listed.Items)), Total: listed.Total, TotalIsAtLeast: listed.AtLeast}
+	today := o.Today(h.Now())
+	for _, i := range listed.Items {
+		row := convert.Item(i, today)
+		row.Body = nil
+		res.Items = append(res.Items, row)
+	}
+	if listed.Next != nil {
+		res.NextCursor, err = page.Encode(bind, listed.Next)
+	}
+	return res, err
+}
+
+// listBind names the list that a cursor belongs to: everything that filters or sorts, names resolved.
+func listBind(req *trackerv1.ListWorkItemsRequest, f store.Filter) (string, error) {
+	list := proto.CloneOf(req)
+	list.Cursor, list.Limit = "", 0
+	if f.Assignee != nil {
+		list.Assignee = *f.Assignee
+	}
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(list)
+	return fmt.Sprintf("list_work_items %x", raw), err
+}
+
+func (h *Handler) filter(ctx context.Context, o *org.Org, by item.Actor, req *trackerv1.ListWorkItemsRequest) (store.Filter, error) {
+	f := store.Filter{
+		Project: req.GetProject(), Statuses: req.GetStatus(), OpenOnly: req.GetOpenOnly(), Text: req.GetText(), Types: req.GetType(),
+		Priorities: req.GetPriority(), Parent: req.GetParent(),
+	}
+	var err error
+	switch who := req.GetAssignee(); who {
+	case "":
+	case "nobody":
+		f.Assignee = new(string)
+	case "me":
+		f.Assignee = &by.Name
+	default:
+		if who, err = h.colleague(ctx, o, "assignee", who); err != nil {
+			return f, err
+		}
+		f.Assignee = &who
+	}
+	switch who := req.GetReporter(); who {
+	case "":
+	case "me":
+		f.Reporter = by.Name
+	default:
+		f.Reporter, err = h.colleague(ctx, o, "reporter", who)
+	}
+	return f, err
+}
+
+func order(sort string) store.Order {
+	switch sort {
+	case "updated":
+		return store.Order{}
+	case "created":
+		return store.Order{Created: true}
+	case "-created":
+		return store.Order{Created: true, Descending: true}
+	default:
+		return store.Order{Descending: true}
+	}
+}
+
+// ListProjects implements the contract.
+func (h *Handler) ListProjects(ctx context.Context, req *trackerv1.ListProjectsRequest) (*trackerv1.ListProjectsResponse, error) {
+	if _, _, err := h.caller(ctx); err != nil {
+		return nil, err
+	}
+	projects, err := h.Store.ListProjects(ctx, req.GetQ(), req.GetArchived())
+	if err != nil {
+		return nil, err
+	}
+	res := &trackerv1.ListProjectsResponse{Total: int32(len(projects))}
+	for _, p := range projects {
+		res.Projects = append(res.Projects, convert.Project(p))
+	}
+	return res, nil
+}

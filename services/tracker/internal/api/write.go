@@ -1,0 +1,187 @@
+package api
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/ops"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
+)
+
+// Outcomes of a write.
+const (
+	applied   = "applied"
+	unchanged = "unchanged"
+)
+
+// CreateWorkItem implements the contract.
+func (h *Handler) CreateWorkItem(ctx context.Context, req *trackerv1.CreateWorkItemRequest) (*trackerv1.CreateWorkItemResponse, error) {
+	o, by, err := h.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i, err := h.newItem(ctx, o, by, req)
+	if err != nil {
+		return nil, err
+	}
+	mentions, warnings := mentioned(o, item.Mentions(i.Body))
+	res := &trackerv1.CreateWorkItemResponse{}
+	filing := store.Filing{Item: i, Parent: req.GetParent(), Mentions: mentions, By: by, At: h.now()}
+	err = h.Store.InsertItem(ctx, operation(ctx, "create_work_item", req), res, filing, func(at ops.Position) {
+		res.Outcome, res.Position, res.Version = applied, at.String(), i.Version
+		res.Key, res.Id, res.Status, res.Assignee, res.Warnings = i.Key(), i.ID.String(), i.Status, i.Assignee, warnings
+		if i.Assignee == "" {
+			res.Warnings = append(res.Warnings, "nobody has it yet: it waits for triage in "+i.Project)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+func (h *Handler) newItem(ctx context.Context, o *org.Org, by item.Actor, req *trackerv1.CreateWorkItemRequest) (*item.Item, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	i := &item.Item{
+		ID:              id,
+		Project:         strings.ToUpper(req.GetProject()),
+		Type:            orDefault(req.GetType(), "task"),
+		Title:           req.GetTitle(),
+		Body:            req.GetBody(),
+		Status:          orDefault(req.GetStatus(), "todo"),
+		Priority:        orDefault(req.GetPriority(), "none"),
+		Due:             req.GetDue(),
+		EstimateMinutes: req.EstimateMinutes,
+	}
+	if strings.TrimSpace(i.Title) == "" {
+		return nil, fault.New(fault.Invalid, "title must say something").WithField("title")
+	}
+	if i.Project == "" {
+		if i.Project, err = o.ProjectOf(by.Seat); err != nil {
+			return nil, err
+		}
+	} else if !o.HasProject(i.Project) {
+		return nil, o.NoProject(i.Project)
+	}
+	if err := day("due", i.Due); err != nil {
+		return nil, err
+	}
+	if req.GetAssignee() != "" {
+		if i.Assignee, err = h.colleague(ctx, o, "assignee", req.GetAssignee()); err != nil {
+			return nil, err
+		}
+	}
+	return i, nil
+}
+
+// UpdateWorkItem implements the contract.
+func (h *Handler) UpdateWorkItem(ctx context.Context, req *trackerv1.UpdateWorkItemRequest) (*trackerv1.UpdateWorkItemResponse, error) {
+	o, by, err := h.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u := item.Update{
+		Status: req.Status, Priority: req.Priority, Title: req.Title, Body: req.Body, Due: req.Due, EstimateMinutes: req.EstimateMinutes,
+		ClearEstimate: len(req.GetClear()) > 0, Reason: req.GetReason(), IfMatch: req.IfMatch,
+	}
+	if u.ClearEstimate && u.EstimateMinutes != nil {
+		return nil, fault.New(fault.Invalid, "give estimate_minutes or name it in clear, not both").WithField("clear")
+	}
+	if err := day("due", req.GetDue()); err != nil {
+		return nil, err
+	}
+	if req.Assignee != nil {
+		assignee := req.GetAssignee()
+		if assignee != "" {
+			if assignee, err = h.colleague(ctx, o, "assignee", assignee); err != nil {
+				return nil, err
+			}
+		}
+		u.Assignee = &assignee
+	}
+	var mentions, warnings []string
+	if req.Body != nil {
+		mentions, warnings = mentioned(o, item.Mentions(req.GetBody()))
+	}
+	res := &trackerv1.UpdateWorkItemResponse{}
+	edit := store.Edit{Name: req.GetItem(), Update: u, Mentions: mentions, By: by, At: h.now()}
+	err = h.Store.UpdateItem(ctx, operation(ctx, "update_work_item", req), res, edit, func(i *item.Item, at ops.Position) {
+		res.Outcome, res.Version, res.Key, res.Warnings = unchanged, i.Version, i.Key(), warnings
+		if at != (ops.Position{}) {
+			res.Outcome, res.Position = applied, at.String()
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// CommentOnWorkItem implements the contract.
+func (h *Handler) CommentOnWorkItem(ctx context.Context, req *trackerv1.CommentOnWorkItemRequest) (*trackerv1.CommentOnWorkItemResponse, error) {
+	o, by, err := h.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(req.GetBody()) == "" {
+		return nil, fault.New(fault.Invalid, "body must say something").WithField("body")
+	}
+	handles := item.Mentions(req.GetBody())
+	if len(handles) > item.MaxMentions {
+		return nil, fault.New(fault.Invalid, "body mentions %d colleagues; a comment may mention %d", len(handles), item.MaxMentions).WithField("body")
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	c := &store.Comment{ID: id, Author: by, Body: req.GetBody(), CreatedAt: h.now()}
+	if req.GetReplyTo() != "" {
+		to, err := uuid.Parse(req.GetReplyTo())
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "reply_to must be a comment's id, as get_work_item shows it").WithField("reply_to")
+		}
+		c.ReplyTo = &to
+	}
+	var warnings []string
+	c.Mentions, warnings = mentioned(o, handles)
+	res := &trackerv1.CommentOnWorkItemResponse{}
+	err = h.Store.InsertComment(ctx, operation(ctx, "comment_on_work_item", req), res, req.GetItem(), c, func(i *item.Item, at ops.Position) {
+		res.Outcome, res.Position, res.Version = applied, at.String(), i.Version
+		res.CommentId, res.Item, res.Mentioned, res.Warnings = c.ID.String(), i.Key(), c.Mentions, warnings
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// day refuses what has the shape of a day and is none, such as 2026-02-30.
+func day(argument, text string) error {
+	if text == "" {
+		return nil
+	}
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return fault.New(fault.Invalid, "%s must be a day of the calendar, not %q", argument, text).WithField(argument)
+	}
+	return nil
+}
+
+// now is in the precision that Postgres keeps, so that what is answered equals what is read back.
+func (h *Handler) now() time.Time { return h.Now().Truncate(time.Microsecond) }
+
+func orDefault(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,107 @@
+// Package convert turns the tracker's values into those of its contract, for answers and events alike.
+package convert
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
+)
+
+// Item answers an item, its body included. today is the company's day, empty where nobody asks whether it is overdue.
+func Item(i *item.Item, today string) *trackerv1.WorkItem {
+	out := &trackerv1.WorkItem{
+		Id:              i.ID.String(),
+		Key:             i.Key(),
+		FormerKeys:      i.FormerKeys,
+		Project:         i.Project,
+		Type:            i.Type,
+		Title:           i.Title,
+		Body:            &i.Body,
+		Status:          i.Status,
+		StatusGroup:     item.GroupOf(i.Status).String(),
+		Priority:        i.Priority,
+		Reporter:        i.Reporter,
+		Assignee:        i.Assignee,
+		Due:             i.Due,
+		Overdue:         today != "" && i.Overdue(today),
+		EstimateMinutes: i.EstimateMinutes,
+		Watchers:        i.Watchers,
+		Reassignments:   i.Reassignments,
+		Version:         i.Version,
+		CreateTime:      timestamppb.New(i.CreatedAt),
+		UpdateTime:      timestamppb.New(i.UpdatedAt),
+		DoneTime:        moment(i.DoneAt),
+	}
+	if i.Parent != nil {
+		out.Parent = i.Parent.String()
+	}
+	return out
+}
+
+// Comment answers a remark, whole.
+func Comment(c *store.Comment) *trackerv1.Comment {
+	out := &trackerv1.Comment{
+		Id:         c.ID.String(),
+		Author:     c.Author.Name,
+		AuthorKind: c.Author.Kind,
+		Body:       c.Body,
+		Mentions:   c.Mentions,
+		CreateTime: timestamppb.New(c.CreatedAt),
+	}
+	if c.ReplyTo != nil {
+		out.ReplyTo = c.ReplyTo.String()
+	}
+	return out
+}
+
+// Change answers a row of history.
+func Change(e store.Entry) *trackerv1.Change {
+	c := e.Change
+	fields := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for name, f := range c.Fields {
+		fields.Fields[name] = structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{
+			"from": structpb.NewStringValue(f.From),
+			"to":   structpb.NewStringValue(f.To),
+		}})
+	}
+	out := &trackerv1.Change{
+		Position:   e.Position.String(),
+		Kind:       c.Kind,
+		Actor:      c.By.Name,
+		ActorKind:  c.By.Kind,
+		Fields:     fields,
+		TurnId:     c.By.Turn,
+		Version:    c.Version,
+		ChangeTime: timestamppb.New(c.At),
+	}
+	if e.CommentID != nil {
+		out.CommentId = e.CommentID.String()
+	}
+	return out
+}
+
+// Project answers a project with its counts.
+func Project(p store.Project) *trackerv1.Project {
+	return &trackerv1.Project{
+		Key:             p.Key,
+		Name:            p.Name,
+		Purpose:         p.Purpose,
+		Unit:            p.Unit,
+		Lead:            p.Lead,
+		DefaultAssignee: p.DefaultAssignee,
+		Archived:        p.Archived,
+		TaskCounts:      &trackerv1.TaskCounts{Todo: p.Todo, Active: p.Active, Done: p.Done, Closed: p.Closed},
+	}
+}
+
+func moment(t *time.Time) *timestamppb.Timestamp {
+	if t == nil {
+		return nil
+	}
+	return timestamppb.New(*t)
+}

@@ -1,0 +1,65 @@
+// Package events is the tracker's side of the bus: what it publishes.
+package events
+
+import (
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
+	"github.com/bullpenhq/bullpen/libs/outbox"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/convert"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
+)
+
+// Topic carries every fact about items; the key is the item's id.
+const Topic = "bullpen.tracker.item.v1"
+
+// Encode is the store's [store.Encoder].
+func Encode(e store.Event) (outbox.Message, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return outbox.Message{}, err
+	}
+	body := &trackerv1.ItemEvent{
+		EventId:   id.String(),
+		OccurTime: timestamppb.New(e.Change.At),
+		Sequence:  e.Position.Sequence,
+	}
+	item := convert.Item(e.Item, "")
+	item.Body = nil
+	change := convert.Change(store.Entry{Position: e.Position, Change: e.Change, CommentID: commentID(e)})
+	routing := routing(e)
+	switch {
+	case e.Comment != nil:
+		body.Fact = &trackerv1.ItemEvent_ItemCommented{ItemCommented: &trackerv1.ItemCommented{
+			Item: item, Comment: convert.Comment(e.Comment), Change: change, Routing: routing,
+		}}
+	case e.Change.Kind == "created":
+		body.Fact = &trackerv1.ItemEvent_ItemCreated{ItemCreated: &trackerv1.ItemCreated{Item: item, Change: change, Routing: routing}}
+	default:
+		body.Fact = &trackerv1.ItemEvent_ItemUpdated{ItemUpdated: &trackerv1.ItemUpdated{Item: item, Change: change, Routing: routing}}
+	}
+	payload, err := proto.Marshal(body)
+	return outbox.Message{Topic: Topic, Key: e.Item.ID.String(), EventID: id, Type: Topic, Payload: payload}, err
+}
+
+func commentID(e store.Event) *uuid.UUID {
+	if e.Comment == nil {
+		return nil
+	}
+	return &e.Comment.ID
+}
+
+func routing(e store.Event) *trackerv1.RoutingSnapshot {
+	return &trackerv1.RoutingSnapshot{
+		Actor:            e.Change.By.Seat,
+		Assignee:         e.Item.Assignee,
+		PreviousAssignee: e.Change.PreviousAssignee,
+		Reporter:         e.Item.Reporter,
+		Watchers:         e.Item.Watchers,
+		Mentioned:        e.Mentions,
+		Lead:             e.Lead,
+		Reason:           e.Change.Reason,
+	}
+}

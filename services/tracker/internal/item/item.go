@@ -1,0 +1,180 @@
+// Package item is the work item: what it holds, how it may change, and how a change is told.
+//
+// It is pure: no database, no wire, no clock of its own. Every rule about what a change does to an item is here, so that a
+// store only has to lock, load, apply and save, and a test needs nothing.
+//
+// The idea to hold: Apply answers a Change that describes and does not quote. History rows are kept for ever and read by
+// everybody; the text itself stands in the item.
+package item
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bullpenhq/bullpen/libs/fault"
+)
+
+// Limits of an item. Sizes are in bytes.
+const (
+	MaxWatchers      = 64
+	MaxDepth         = 7
+	MaxReassignments = 8
+	maxQuotedBytes   = 600
+)
+
+// Reasons of refusals.
+const (
+	ReasonVersion = "ITEM_VERSION"
+	ReasonBudget  = "REASSIGNMENT_BUDGET"
+)
+
+// Group is what filters, boards and rules are written on.
+type Group int16
+
+// The groups, in the order of an item's life.
+const (
+	NotStarted Group = iota
+	Active
+	Done
+	Closed
+)
+
+// String answers the group's name on the wire.
+func (g Group) String() string {
+	return [...]string{"not_started", "active", "done", "closed"}[g]
+}
+
+// GroupOf answers the group of a status. Statuses are a closed set that the contract checks.
+func GroupOf(status string) Group {
+	switch status {
+	case "in_progress", "in_review":
+		return Active
+	case "done", "cancelled":
+		return Done
+	case "closed":
+		return Closed
+	default:
+		return NotStarted
+	}
+}
+
+// Priorities in rising order: an item keeps its place in the list.
+var priorities = []string{"none", "low", "normal", "high", "urgent"}
+
+// Rank answers a priority's place; none is 0.
+func Rank(priority string) int16 { return int16(max(0, slices.Index(priorities, priority))) }
+
+// Priority is the inverse of Rank.
+func Priority(rank int16) string { return priorities[rank] }
+
+// Item is something to be done.
+type Item struct {
+	ID              uuid.UUID
+	Project         string
+	Number          int32
+	FormerKeys      []string
+	Type            string
+	Title           string
+	Body            string
+	Status          string
+	Priority        string
+	Reporter        string
+	ReporterKind    string
+	Assignee        string     // a handle, or empty for nobody
+	Parent          *uuid.UUID // nil at the top
+	Due             string     // a day such as 2026-03-01, or empty
+	EstimateMinutes *int32
+	Watchers        []string
+	Muted           []string
+	Reassignments   int32 // by agents, since a person touched it
+	Reopens         int32
+	Version         int32
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+	StatusEnteredAt time.Time
+	DoneAt          *time.Time
+	ClosedAt        *time.Time
+}
+
+// Key is what people call it by.
+func (i *Item) Key() string { return Key(i.Project, i.Number) }
+
+// Key answers the key of a number in a project.
+func Key(project string, number int32) string { return fmt.Sprintf("%s-%d", project, number) }
+
+// Open reports whether it still has to be done.
+func (i *Item) Open() bool { return GroupOf(i.Status) < Done }
+
+// Overdue reports whether it is open on a day after it was due. today is the company's, in the form of Due.
+func (i *Item) Overdue(today string) bool { return i.Open() && i.Due != "" && i.Due < today }
+
+// Actor is who does something to an item.
+type Actor struct {
+	// Name is a seat's handle or a token's name.
+	Name string
+	// Kind is agent, human, operator or system.
+	Kind string
+	// Seat is the handle of the seat it acts as; empty for an operator or the system.
+	Seat string
+	// Turn is the turn that acts; empty outside one.
+	Turn string
+}
+
+// person reports whether a person's own credential acts: it resets what agents have spent.
+func (a Actor) person() bool { return a.Kind == "human" || a.Kind == "operator" }
+
+// Watch makes a seat hear of the item, unless it has muted it or the list is full: watching is then skipped, not refused, as
+// nobody asked for it.
+func (i *Item) Watch(handle string) {
+	if handle == "" || slices.Contains(i.Watchers, handle) || slices.Contains(i.Muted, handle) || len(i.Watchers) >= MaxWatchers {
+		return
+	}
+	i.Watchers = append(i.Watchers, handle)
+}
+
+// enter puts the item into a status and keeps the stamps that go with it.
+func (i *Item) enter(status string, now time.Time) {
+	was, is := GroupOf(i.Status), GroupOf(status)
+	i.Status, i.StatusEnteredAt = status, now
+	if was >= Done && is < Done {
+		i.Reopens++
+		i.DoneAt, i.ClosedAt = nil, nil
+		return
+	}
+	if is == Done && was != Done {
+		i.DoneAt = &now
+	}
+	if is != Closed {
+		i.ClosedAt = nil
+	} else if was != Closed {
+		i.ClosedAt = &now
+		if i.DoneAt == nil {
+			i.DoneAt = &now
+		}
+	}
+}
+
+// hand gives the item to somebody, within what agents may.
+func (i *Item) hand(to string, by Actor) error {
+	if !by.person() && by.Kind == "agent" {
+		if i.Reassignments >= MaxReassignments {
+			return fault.New(fault.ReassignmentBudget,
+				"%s has changed hands %d times between agents, which is as often as it may: leave it with %s, or ask a person to hand it on",
+				i.Key(), i.Reassignments, nobody(i.Assignee)).WithField("assignee").WithReason(ReasonBudget)
+		}
+		i.Reassignments++
+	}
+	i.Assignee = to
+	i.Watch(to)
+	return nil
+}
+
+func nobody(handle string) string {
+	if handle == "" {
+		return "nobody"
+	}
+	return handle
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/ops"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+)
+
+// Filing is a new item and how it is filed.
+type Filing struct {
+	Item *item.Item
+	// Parent, unless empty, names the item that it is part of.
+	Parent string
+	// Mentions are the colleagues that the body names.
+	Mentions []string
+	By       item.Actor
+	At       time.Time
+}
+
+// Edit is a change and the item it is for.
+type Edit struct {
+	Name   string
+	Update item.Update
+	// Mentions are the colleagues that a new body names.
+	Mentions []string
+	By       item.Actor
+	At       time.Time
+}
+
+// InsertItem files an item once per operation. answer fills result when the item stands; on a replay result is the first answer.
+func (s *Store) InsertItem(ctx context.Context, op ops.Operation, result proto.Message, f Filing, answer func(ops.Position)) error {
+	replayed, err := ops.DoBatch(ctx, s.pool, op, result, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
+		i := f.Item
+		if err := parent(ctx, tx, i, f.Parent); err != nil {
+			return nil, err
+		}
+		var sequence int64
+		var lead, defaultAssignee string
+		var archived bool
+		group := item.GroupOf(i.Status)
+		err := tx.QueryRow(ctx, `with p as materialized (
+				update projects set next_number = next_number + 1, updated_at = $2,
+					todo_count = todo_count + ($3 = 0)::int, active_count = active_count + ($3 = 1)::int,
+					done_count = done_count + ($3 = 2)::int, closed_count = closed_count + ($3 = 3)::int
+				where key = $1 returning next_number - 1 as number, lead, default_assignee, archived)
+			select number, lead, default_assignee, archived, nextval('positions') from p`, i.Project, f.At, int16(group)).
+			Scan(&i.Number, &lead, &defaultAssignee, &archived, &sequence)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil, fault.New(fault.Invalid, "there is no project %q", i.Project).WithField("project")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if archived {
+			return nil, fault.New(fault.Invalid, "project %s is archived and takes no new work", i.Project).WithField("project")
+		}
+		if i.Assignee == "" {
+			i.Assignee = defaultAssignee
+		}
+		change := item.New(i, f.By, f.At)
+		e := Event{Item: i, Change: change, Mentions: f.Mentions, Lead: lead, Position: position(sequence)}
+		batch := &pgx.Batch{}
+		queueInsert(batch, i)
+		answer(e.Position)
+		return batch, s.record(ctx, batch, e, nil)
+	})
+	return s.written(replayed, err)
+}
+
+// parent puts the item below another one of its project, no deeper than items go.
+func parent(ctx context.Context, tx pgx.Tx, i *item.Item, name string) error {
+	if name == "" {
+		return nil
+	}
+	id, err := resolve(ctx, tx, name)
+	if errors.Is(err, pgx.ErrNoRows) || fault.ClassOf(err) == fault.NotFound && err != nil {
+		return fault.New(fault.Invalid, "parent names no work item: there is no %q", name).WithField("parent")
+	}
+	if err != nil {
+		return err
+	}
+	var project string
+	var depth int
+	err = tx.QueryRow(ctx, `with recursive up as (
+			select id, parent, project, 1 as depth from items where id = $1
+			union all select p.id, p.parent, p.project, up.depth + 1 from items p join up on p.id = up.parent where up.depth < $2)
+		select (select project from up where depth = 1), max(depth) from up having max(depth) is not null`, id, item.MaxDepth+1).Scan(&project, &depth)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return fault.New(fault.Invalid, "parent names no work item: there is no %q", name).WithField("parent")
+	case err != nil:
+		return err
+	case project != i.Project:
+		return fault.New(fault.Invalid, "parent is in project %s and this item in %s: an item and what it is part of are in one project", project, i.Project).WithField("parent")
+	case depth >= item.MaxDepth:
+		return fault.New(fault.Invalid, "parent is %d levels deep already, and items go %d deep: put it higher up", depth, item.MaxDepth).WithField("parent")
+	}
+	i.Parent = &id
+	return nil
+}
+
+// UpdateItem changes an item once per operation. answer fills result with the item as it is now; its position is zero when
+// nothing had to change.
+func (s *Store) UpdateItem(
+	ctx context.Context, op ops.Operation, result proto.Message, edit Edit, answer func(*item.Item, ops.Position),
+) error {
+	replayed, err := ops.DoBatch(ctx, s.pool, op, result, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
+		i, sequence, lead, err := lock(ctx, tx, edit.Name)
+		if err != nil {
+			return nil, err
+		}
+		from := item.GroupOf(i.Status)
+		change, changed, err := i.Apply(edit.Update, edit.By, edit.At)
+		if err != nil {
+			return nil, err
+		}
+		batch := &pgx.Batch{}
+		if !changed {
+			answer(i, ops.Position{})
+			return batch, nil
+		}
+		e := Event{Item: i, Change: change, Mentions: edit.Mentions, Lead: lead, Position: position(sequence)}
+		queueUpdate(batch, i)
+		if to := item.GroupOf(i.Status); to != from {
+			queueCounts(batch, i.Project, from, to)
+		}
+		answer(i, e.Position)
+		return batch, s.record(ctx, batch, e, nil)
+	})
+	return s.written(replayed, err)
+}
+
+// queueCounts moves one item between a project's counts.
+func queueCounts(batch *pgx.Batch, project string, from, to item.Group) {
+	batch.Queue(`update projects set
+			todo_count = todo_count + ($3 = 0)::int - ($2 = 0)::int, active_count = active_count + ($3 = 1)::int - ($2 = 1)::int,
+			done_count = done_count + ($3 = 2)::int - ($2 = 2)::int, closed_count = closed_count + ($3 = 3)::int - ($2 = 3)::int
+		where key = $1`, project, int16(from), int16(to))
+}
+
+// InsertComment posts to an item's thread once per operation.
+func (s *Store) InsertComment(
+	ctx context.Context, op ops.Operation, result proto.Message, name string, c *Comment, answer func(*item.Item, ops.Position),
+) error {
+	replayed, err := ops.DoBatch(ctx, s.pool, op, result, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
+		i, sequence, lead, err := lock(ctx, tx, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := answered(ctx, tx, i.ID, c.ReplyTo); err != nil {
+			return nil, err
+		}
+		for _, handle := range c.Mentions {
+			i.Watch(handle)
+		}
+		e := Event{Item: i, Change: i.Remark(c.Author, c.CreatedAt), Comment: c, Mentions: c.Mentions, Lead: lead, Position: position(sequence)}
+		batch := &pgx.Batch{}
+		queueUpdate(batch, i)
+		batch.Queue(`insert into comments (id, item_id, author, author_kind, author_seat, body, reply_to, mentions, turn_id, created_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			c.ID, i.ID, c.Author.Name, c.Author.Kind, c.Author.Seat, c.Body, c.ReplyTo, set(c.Mentions), c.Author.Turn, c.CreatedAt)
+		answer(i, e.Position)
+		return batch, s.record(ctx, batch, e, &c.ID)
+	})
+	return s.written(replayed, err)
+}
+
+// answered proves that the comment replied to stands in the same thread.
+func answered(ctx context.Context, tx pgx.Tx, itemID uuid.UUID, replyTo *uuid.UUID) error {
+	if replyTo == nil {
+		return nil
+	}
+	var there bool
+	if err := tx.QueryRow(ctx, `select exists (select from comments where id = $1 and item_id = $2)`, *replyTo, itemID).Scan(&there); err != nil {
+		return err
+	}
+	if !there {
+		return fault.New(fault.Invalid, "reply_to names no comment of this item: get_work_item shows them").WithField("reply_to")
+	}
+	return nil
+}
+
+// written wakes the relay after a commit that may have appended.
+func (s *Store) written(replayed bool, err error) error {
+	if err == nil && !replayed {
+		s.wake()
+	}
+	return err
+}
