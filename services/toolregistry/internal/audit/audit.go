@@ -61,6 +61,7 @@ type Writer struct {
 	pending []*call.Record
 	bytes   int64         // of pending and of the batch under way
 	room    chan struct{} // closed when bytes fall
+	ending  bool
 }
 
 // New makes a writer; [Writer.Run] does the work.
@@ -103,15 +104,37 @@ func (w *Writer) Admit(ctx context.Context) error {
 	}
 }
 
-// Append takes a record of a call that has been admitted. It does not block.
-func (w *Writer) Append(r *call.Record) {
-	w.mu.Lock()
-	w.pending = append(w.pending, r)
-	w.bytes += r.Size()
-	w.mu.Unlock()
+// Append takes a record of a call that has been admitted. It does not block while Run runs; once that has been told to end, the
+// last calls are written here.
+func (w *Writer) Append(ctx context.Context, r *call.Record) {
+	if !w.add(r) {
+		w.last(ctx, r)
+		return
+	}
 	select {
 	case w.wake <- struct{}{}:
 	default:
+	}
+}
+
+// add answers false when nobody will write what it takes.
+func (w *Writer) add(r *call.Record) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ending {
+		return false
+	}
+	w.pending = append(w.pending, r)
+	w.bytes += r.Size()
+	return true
+}
+
+// last writes a record that came after the end was announced.
+func (w *Writer) last(ctx context.Context, r *call.Record) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if err := w.options.Store.InsertCalls(ctx, []*call.Record{r}); err != nil {
+		w.options.Log.ErrorContext(ctx, "audit row was not written", "audit_id", r.ID, "error", err)
 	}
 }
 
@@ -122,7 +145,7 @@ func (w *Writer) Write(ctx context.Context, r *call.Record) {
 	defer cancel()
 	if err := w.options.Store.InsertCalls(ctx, []*call.Record{r}); err != nil {
 		w.options.Log.WarnContext(ctx, "audit row is written later", "audit_id", r.ID, "error", err)
-		w.Append(r)
+		w.Append(ctx, r)
 	}
 }
 

@@ -78,11 +78,13 @@ func TestTheEndWritesWhatStillWaits(t *testing.T) {
 	w, stop := start(t, s, 0)
 	for i := range 2500 {
 		require.NoError(t, w.Admit(t.Context()))
-		w.Append(record(fmt.Sprint(i)))
+		w.Append(t.Context(), record(fmt.Sprint(i)))
 	}
 	stop()
 	require.Equal(t, 2500, s.len())
 	require.Zero(t, w.Pending())
+	w.Append(t.Context(), record("a call that ended last"))
+	require.Equal(t, 2501, s.len())
 }
 
 func TestCallsWaitWhileTheDatabaseIsBehind(t *testing.T) {
@@ -91,7 +93,7 @@ func TestCallsWaitWhileTheDatabaseIsBehind(t *testing.T) {
 	s.fail(errors.New("connection lost"))
 	w, stop := start(t, s, 1000)
 	defer stop()
-	w.Append(record(strings.Repeat("x", 1000)))
+	w.Append(t.Context(), record(strings.Repeat("x", 1000)))
 	<-s.tried
 	hurried, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -110,7 +112,7 @@ func TestARowThatCannotBeStoredHoldsUpNoOther(t *testing.T) {
 	s := newShelf()
 	w, stop := start(t, s, 0)
 	for _, result := range []string{"a", "b\x00", "c"} {
-		w.Append(record(result))
+		w.Append(t.Context(), record(result))
 	}
 	stop()
 	require.Equal(t, 2, s.len())

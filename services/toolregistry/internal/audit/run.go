@@ -17,6 +17,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			w.end()
 			drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 			defer cancel()
 			w.flush(drain)
@@ -29,6 +30,13 @@ func (w *Writer) Run(ctx context.Context) error {
 			w.flush(ctx)
 		}
 	}
+}
+
+// end makes those who come later write for themselves.
+func (w *Writer) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ending = true
 }
 
 // flush writes until nothing waits or ctx ends.

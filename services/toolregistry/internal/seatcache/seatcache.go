@@ -10,6 +10,8 @@ package seatcache
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -111,6 +113,19 @@ func (c *Cache) Keep(company *companyv1.Company) {
 	}
 }
 
+// Seen answers the surfaces that are known now, by seat in order, without looking at mcphost.
+func (c *Cache) Seen() []*surface.Surface {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var known []*surface.Surface
+	for _, seat := range slices.Sorted(maps.Keys(c.entries)) {
+		if s := c.entries[seat].known(); s != nil {
+			known = append(known, s)
+		}
+	}
+	return known
+}
+
 func (c *Cache) entry(seat string) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,6 +144,12 @@ func (e *entry) current(revision string, now time.Time) *surface.Surface {
 	if e.surface == nil || e.stale || e.revision != revision || !now.Before(e.until) {
 		return nil
 	}
+	return e.surface
+}
+
+func (e *entry) known() *surface.Surface {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	return e.surface
 }
 

@@ -69,8 +69,8 @@ func (s *Store) InsertCalls(ctx context.Context, records []*call.Record) error {
 		}
 		batch := &pgx.Batch{}
 		columns := columnsOf(records)
-		batch.Queue(insertCalls, columns...)
 		batch.Queue(deleteRestored, columns[4], columns[1])
+		batch.Queue(insertCalls, columns...)
 		if err := s.queueEvents(ctx, batch, records, facts); err != nil {
 			return err
 		}

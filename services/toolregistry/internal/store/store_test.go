@@ -136,6 +136,13 @@ func TestRestoredCallsFillGapsAndGiveWayToTheDoorsOwn(t *testing.T) {
 	require.NoError(t, s.InsertCalls(t.Context(), []*call.Record{late}), "the door was only slow")
 	require.Equal(t, 3, count(t, pool, `select count(*) from calls`))
 	require.Equal(t, 1, count(t, pool, `select count(*) from calls where restored`))
+
+	known := record("ada", "t1", "known", noon)
+	n, err = s.RestoreCalls(t.Context(), []*call.Record{known})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.NoError(t, s.InsertCalls(t.Context(), []*call.Record{known}), "the journal knew the row's own id")
+	require.Equal(t, 4, count(t, pool, `select count(*) from calls`))
 }
 
 func TestOldCallsAreForgottenInPortions(t *testing.T) {

@@ -87,7 +87,7 @@ func (s Server) tool(index int, text string) *Tool {
 		t.Delivers = ""
 	}
 	t.Arguments = inputschema.Arguments(wire.InputSchema)
-	t.Digest = digest(t.Name, t.Description, t.Schema)
+	t.Digest = Digest(t.Name, t.Description, t.Schema)
 	t.Check, t.Quarantine = s.check(t)
 	return t
 }
@@ -118,7 +118,8 @@ func printable(name string) bool {
 	return true
 }
 
-func digest(parts ...string) string {
+// Digest is how a change of what is shown is noticed.
+func Digest(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
 		fmt.Fprintf(h, "%d:%s", len(part), part)

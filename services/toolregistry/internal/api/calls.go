@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/page"
+	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/call"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/events"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/store"
+)
+
+const (
+	// defaultCalls is how many calls a page has when nobody says.
+	defaultCalls = 50
+	// turnService is the only one that has journals.
+	turnService = "turn"
+)
+
+// ListCalls implements the RPC of that name.
+func (h *Handler) ListCalls(ctx context.Context, req *toolregistryv1.ListCallsRequest) (*toolregistryv1.ListCallsResponse, error) {
+	if _, err := rpc.RequireKind(ctx, rpc.KindOperator, rpc.KindPerson, rpc.KindService); err != nil {
+		return nil, err
+	}
+	bind := fmt.Sprintf("ListCalls %q %q %q %q", req.GetSeat(), req.GetTool(), req.GetTurnId(), req.GetRefusalClass())
+	var after store.After
+	if err := page.Decode(req.GetCursor(), bind, &after); err != nil {
+		return nil, err
+	}
+	limit := int(req.GetLimit())
+	if limit == 0 {
+		limit = defaultCalls
+	}
+	filter := store.Filter{Seat: req.GetSeat(), Tool: req.GetTool(), TurnID: req.GetTurnId(), RefusalClass: req.GetRefusalClass()}
+	records, err := h.Store.ListCalls(ctx, filter, after, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	response := &toolregistryv1.ListCallsResponse{}
+	if len(records) > limit {
+		records = records[:limit]
+		last := records[limit-1]
+		if response.NextCursor, err = page.Encode(bind, store.After{StartedAt: last.StartedAt, ID: last.ID}); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range records {
+		response.Calls = append(response.Calls, events.CallToProto(r))
+	}
+	return response, nil
+}
+
+// RestoreCalls implements the RPC of that name.
+func (h *Handler) RestoreCalls(ctx context.Context, req *toolregistryv1.RestoreCallsRequest) (*toolregistryv1.RestoreCallsResponse, error) {
+	from, err := rpc.RequireKind(ctx, rpc.KindService)
+	if err != nil {
+		return nil, err
+	}
+	if from.GetId() != turnService {
+		return nil, fault.New(fault.Forbidden, "Only the turn service has journals to restore calls from.")
+	}
+	var records []*call.Record
+	for i, c := range req.GetCalls() {
+		r, err := h.recordFromJournal(c)
+		if err != nil {
+			return nil, err.WithField(fmt.Sprintf("calls[%d].%s", i, err.Field))
+		}
+		records = append(records, r)
+	}
+	restored, err := h.Store.RestoreCalls(ctx, records)
+	if err != nil {
+		return nil, err
+	}
+	return &toolregistryv1.RestoreCallsResponse{Restored: int32(restored)}, nil
+}
+
+// recordFromJournal reads a journal's account of a call, which nobody has cleaned yet.
+func (h *Handler) recordFromJournal(c *toolregistryv1.CallRecord) (*call.Record, *fault.Error) {
+	switch {
+	case c.GetTurnId() == "":
+		return nil, fault.New(fault.Invalid, "A restored call names its turn.").WithField("turn_id")
+	case c.GetCallId() == "":
+		return nil, fault.New(fault.Invalid, "A restored call has the id that the turn gave it.").WithField("call_id")
+	case c.GetStartTime() == nil:
+		return nil, fault.New(fault.Invalid, "A restored call says when it was dispatched.").WithField("start_time")
+	}
+	status := c.GetStatus()
+	switch status {
+	case call.OK, call.Refused, call.Failed:
+	default:
+		return nil, fault.New(fault.Invalid, "`status` is `ok`, `refused` or `failed`, not %q.", status).WithField("status")
+	}
+	id, err := uuid.Parse(c.GetAuditId())
+	if err != nil {
+		id = call.RestoredID(c.GetTurnId(), c.GetCallId())
+	}
+	return &call.Record{
+		ID: id, CallID: h.cleaned(c.GetCallId()), Principal: h.cleaned(c.GetPrincipal()), Seat: h.cleaned(c.GetSeat()), TurnID: h.cleaned(c.GetTurnId()),
+		Tool: h.cleaned(c.GetTool()), Source: h.cleaned(c.GetSource()), Arguments: h.cleanedText(c.GetArgumentsJson()), Result: h.cleanedText(c.GetResult()),
+		Status: status, RefusalClass: h.cleaned(c.GetRefusalClass()), Outcome: h.cleaned(c.GetOutcome()), OperationID: h.cleaned(c.GetOperationId()),
+		StartedAt: c.GetStartTime().AsTime(), Duration: time.Duration(c.GetDurationMicros()) * time.Microsecond,
+	}, nil
+}
+
+func (h *Handler) cleaned(text string) string {
+	clean, err := h.Cleaner.Text(text)
+	if err != nil {
+		return fmt.Sprintf("(%d bytes of binary data)", len(text))
+	}
+	return clean
+}
+
+// cleanedText cleans inside the structure of JSON where there is one.
+func (h *Handler) cleanedText(text string) string {
+	if clean, err := h.Cleaner.JSON(text); err == nil {
+		return clean
+	}
+	return h.cleaned(text)
+}

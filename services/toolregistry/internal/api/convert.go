@@ -1,0 +1,34 @@
+package api
+
+import (
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/door"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/surface"
+)
+
+func callFromProto(req *toolregistryv1.CallToolRequest) door.Request {
+	return door.Request{
+		Tool: req.GetTool(), Arguments: req.GetArgumentsJson(), OperationID: req.GetOperationId(), CallID: req.GetCallId(), Seat: req.GetSeat(),
+		Timeout: req.GetTimeout().AsDuration(),
+	}
+}
+
+func answerToProto(a *door.Answer) *toolregistryv1.CallToolResponse {
+	return &toolregistryv1.CallToolResponse{
+		Text: a.Text, ResultJson: a.JSON, Failed: a.Failed, Receipt: a.Receipt, Source: a.Source, Delivered: a.Delivered,
+		AuditId: a.AuditID.String(), Duration: durationpb.New(a.Duration),
+	}
+}
+
+func toolToProto(t *surface.Tool) *toolregistryv1.Tool {
+	return &toolregistryv1.Tool{
+		Name: t.Name, Title: t.Title, Description: t.Description, Source: t.Source, InputSchemaJson: t.Schema,
+		Annotations: &toolregistryv1.Annotations{
+			ReadOnly: t.Hints.ReadOnly, Destructive: t.Hints.Destructive, Idempotent: t.Hints.Idempotent, OpenWorld: t.Hints.OpenWorld,
+		},
+		Delivers: t.Delivers, Surfaces: t.Surfaces, ArgumentCount: int32(t.Arguments), Audiences: t.Audiences, EngineLocal: t.EngineLocal,
+		Digest: t.Digest, Quarantine: t.Quarantine,
+	}
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/catalogue"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/surface"
+)
+
+// ListTools implements the RPC of that name.
+func (h *Handler) ListTools(ctx context.Context, req *toolregistryv1.ListToolsRequest) (*toolregistryv1.ListToolsResponse, error) {
+	from, ok := rpc.PrincipalFrom(ctx)
+	if !ok {
+		return nil, fault.New(fault.Forbidden, "This call names no caller.")
+	}
+	seat, err := seatOf(from, req.GetSeat())
+	if err != nil {
+		return nil, err
+	}
+	company := h.Company(ctx, from.GetTurn().GetRevisionId())
+	if company == nil {
+		return nil, fault.New(fault.Unavailable, "No company is active, so there are no tools yet. Put a company document first.").
+			WithReason("NO_ACTIVE_REVISION")
+	}
+	if seat != "" && !slices.ContainsFunc(company.GetSeats(), func(s *companyv1.Seat) bool { return s.GetHandle() == seat }) {
+		return nil, fault.New(fault.NotFound, "The company has no seat `%s`.", seat).WithField("seat")
+	}
+	seen := h.Seats.Surface(ctx, company, seat)
+	all := h.lists.of(seat, seen)
+	if seat == "" {
+		all = withSeatServers(all, h.Seats.Seen())
+	}
+	return only(all, req.GetSource()), nil
+}
+
+// seatOf settles whose catalogue is asked for; empty is the company's.
+func seatOf(from *rpc.Principal, asked string) (string, error) {
+	if from.GetKind() != rpc.KindSeat {
+		return asked, nil
+	}
+	if from.GetIssuer() != "turn" {
+		return "", fault.New(fault.Forbidden, "A seat's call is signed by the turn service; this one is signed by %q.", from.GetIssuer())
+	}
+	if asked != "" && asked != from.GetSeat() {
+		return "", fault.New(fault.Forbidden, "A seat sees its own tools; leave `seat` out.").WithField("seat")
+	}
+	return from.GetSeat(), nil
+}
+
+// maxLists bounds the answers that are kept.
+const maxLists = 1024
+
+// lists keeps each surface's answer, so that a list costs no conversion until the surface changes. Answers are shared: nobody
+// changes one.
+type lists struct {
+	mu   sync.Mutex
+	kept map[string]list
+}
+
+type list struct {
+	surface  *surface.Surface
+	response *toolregistryv1.ListToolsResponse
+}
+
+func (l *lists) of(seat string, seen *surface.Surface) *toolregistryv1.ListToolsResponse {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if kept, ok := l.kept[seat]; ok && kept.surface == seen {
+		return kept.response
+	}
+	if l.kept == nil || len(l.kept) >= maxLists {
+		l.kept = map[string]list{}
+	}
+	response := surfaceToProto(seen, seat)
+	l.kept[seat] = list{seen, response}
+	return response
+}
+
+func surfaceToProto(seen *surface.Surface, seat string) *toolregistryv1.ListToolsResponse {
+	response := &toolregistryv1.ListToolsResponse{Digest: seen.Digest()}
+	for _, tool := range seen.Tools() {
+		if seat == "" || slices.Contains(tool.Audiences, catalogue.Seat) {
+			response.Tools = append(response.Tools, toolToProto(tool))
+		}
+	}
+	for _, m := range seen.Missing() {
+		response.MissingServers = append(response.MissingServers, &toolregistryv1.MissingServer{Server: m.Server, State: m.State, Reason: m.Reason})
+	}
+	return response
+}
+
+// withSeatServers adds what servers of single seats bring, as far as somebody has asked for it already: the company's list shows
+// a template's tools once, whoever runs it.
+func withSeatServers(all *toolregistryv1.ListToolsResponse, known []*surface.Surface) *toolregistryv1.ListToolsResponse {
+	tools, digest := slices.Clone(all.GetTools()), all.GetDigest()
+	shown := map[string]bool{}
+	for _, seen := range known {
+		brings := map[string]bool{}
+		for _, tool := range seen.Tools() {
+			if tool.Own && !shown[tool.Source] {
+				brings[tool.Source] = true
+				tools = append(tools, toolToProto(tool))
+				digest = surface.Digest(digest, tool.Digest)
+			}
+		}
+		maps.Copy(shown, brings)
+	}
+	if len(shown) == 0 {
+		return all
+	}
+	return &toolregistryv1.ListToolsResponse{Tools: tools, Digest: digest, MissingServers: all.GetMissingServers()}
+}
+
+// only narrows a list to one source.
+func only(all *toolregistryv1.ListToolsResponse, source string) *toolregistryv1.ListToolsResponse {
+	if source == "" {
+		return all
+	}
+	some := &toolregistryv1.ListToolsResponse{Digest: all.GetDigest()}
+	for _, tool := range all.GetTools() {
+		if tool.GetSource() == source {
+			some.Tools = append(some.Tools, tool)
+		}
+	}
+	for _, missing := range all.GetMissingServers() {
+		if surface.Source(missing.GetServer()) == source {
+			some.MissingServers = append(some.MissingServers, missing)
+		}
+	}
+	return some
+}

@@ -1,0 +1,58 @@
+package door
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/dispatch"
+)
+
+// Limits of a tool where the company says none.
+const (
+	builtinTimeout = 60 * time.Second
+	serverTimeout  = 300 * time.Second
+)
+
+// dispatch calls whoever runs the tool, and measures it.
+func (d *Door) dispatch(ctx context.Context, p *passage) (dispatch.Answer, error) {
+	p.record.StartedAt = d.Now()
+	defer func() { p.record.Duration = d.Now().Sub(p.record.StartedAt) }()
+	if p.builtin == nil {
+		return d.Dispatch.Server(ctx, p.tool, p.request.Arguments, p.caller.seat, p.request.OperationID, p.timeout(serverLimit(p.company, p.tool.Server)))
+	}
+	if !p.builtin.Writes() {
+		p.record.OperationID = ""
+	} else if p.record.OperationID == "" {
+		// Even a write that nobody means to repeat has an operation: the answer `unknown` must be able to name it.
+		p.record.OperationID = "call-" + uuid.NewString()
+	}
+	limit := seconds(p.company.GetTurnEngine().GetToolTimeoutSeconds(), builtinTimeout)
+	return d.Dispatch.Builtin(ctx, p.builtin, p.input, p.caller.principal, p.record.OperationID, p.timeout(limit))
+}
+
+// timeout is the tool's limit, or what the caller asked for when that is shorter.
+func (p *passage) timeout(limit time.Duration) time.Duration {
+	if p.request.Timeout > 0 {
+		return min(p.request.Timeout, limit)
+	}
+	return limit
+}
+
+func serverLimit(company *companyv1.Company, name string) time.Duration {
+	for _, server := range company.GetMcpServers() {
+		if server.GetName() == name {
+			return seconds(server.GetRequestTimeoutSeconds(), serverTimeout)
+		}
+	}
+	return serverTimeout
+}
+
+func seconds(n int32, otherwise time.Duration) time.Duration {
+	if n <= 0 {
+		return otherwise
+	}
+	return time.Duration(n) * time.Second
+}

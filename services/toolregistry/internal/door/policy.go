@@ -1,0 +1,27 @@
+package door
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/catalogue"
+)
+
+// permit decides whether this caller may call this tool now.
+func (d *Door) permit(_ context.Context, p *passage) error {
+	switch {
+	case p.tool.EngineLocal:
+		return fault.New(fault.Forbidden, "`%s` is run by the turn engine itself and cannot be called through the registry.", p.tool.Name).
+			WithReason("ENGINE_LOCAL")
+	case !slices.Contains(p.tool.Audiences, p.caller.audience) && p.caller.audience == catalogue.Operator:
+		return fault.New(fault.Forbidden, "`%s` is a seat's tool; an operator cannot call it.", p.tool.Name)
+	case !slices.Contains(p.tool.Audiences, p.caller.audience):
+		return fault.New(fault.Forbidden, "`%s` is an operator's tool; a seat cannot call it.", p.tool.Name)
+	case p.tool.Quarantine != "":
+		return fault.New(fault.Unavailable, "`%s` of %s cannot be called: %s.", p.tool.Name, p.tool.Source, p.tool.Quarantine).
+			WithReason("QUARANTINED")
+	default:
+		return nil
+	}
+}

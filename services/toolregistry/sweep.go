@@ -1,0 +1,60 @@
+package toolregistry
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// sweepEvery is how often old calls are looked for.
+	sweepEvery = time.Hour
+	// sweepPortion bounds one transaction.
+	sweepPortion = 5000
+	// defaultAuditDays holds where the company says nothing.
+	defaultAuditDays = 30
+)
+
+// forgetSeats drops the surfaces of seats that a new revision no longer has.
+func (s *Service) forgetSeats(ctx context.Context) error {
+	for {
+		changed := s.company.follower.Changed()
+		if current, _ := s.company.follower.Current(); current != nil {
+			s.seats.Keep(current)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
+// sweep forgets calls that are older than the company keeps them, until ctx ends.
+func (s *Service) sweep(ctx context.Context) error {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		if err := s.sweepOnce(ctx); err != nil && ctx.Err() == nil {
+			s.deps.Log.WarnContext(ctx, "old calls are not swept", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *Service) sweepOnce(ctx context.Context) error {
+	days := defaultAuditDays
+	if current, _ := s.company.follower.Current(); current.GetToolResults().GetAuditDays() > 0 {
+		days = int(current.GetToolResults().GetAuditDays())
+	}
+	before := s.deps.Now().AddDate(0, 0, -days)
+	for {
+		n, err := s.store.DeleteCalls(ctx, before, sweepPortion)
+		if err != nil || n < sweepPortion {
+			return err
+		}
+	}
+}
