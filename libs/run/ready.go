@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,7 +15,7 @@ const (
 	phaseDraining phase = "draining"
 )
 
-// probeTimeout bounds one probe, all conditions together.
+// probeTimeout bounds each thing that is asked.
 const probeTimeout = 2 * time.Second
 
 // state is how far the process has come.
@@ -54,28 +55,39 @@ type ServiceCondition struct {
 
 // readiness asks everything there is to ask. While the process starts or drains only its own state matters.
 func (p *Process) readiness(ctx context.Context) Readiness {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	own, phase := p.state.condition()
 	r := Readiness{Ready: true}
 	r.add("", own)
 	if phase != phaseUp {
 		return r
 	}
-	r.add("", p.databaseCondition(ctx), p.brokerCondition(ctx))
-	for _, m := range p.modules {
+	// Each on its own: a database that hangs must not make the broker look lost.
+	answers := make([][]Condition, 2+len(p.modules))
+	var asked sync.WaitGroup
+	ask := func(i int, question func(context.Context) []Condition) {
+		asked.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+			defer cancel()
+			answers[i] = question(ctx)
+		})
+	}
+	ask(0, p.databaseConditions)
+	ask(1, p.brokerConditions)
+	for i, m := range p.modules {
 		if readier, ok := m.service.(Readier); ok {
-			r.add(m.name, readier.Ready(ctx)...)
+			ask(2+i, readier.Ready)
 		}
+	}
+	asked.Wait()
+	r.add("", slices.Concat(answers[0], answers[1])...)
+	for i, m := range p.modules {
+		r.add(m.name, answers[2+i]...)
 	}
 	return r
 }
 
 func (r *Readiness) add(service string, conditions ...Condition) {
 	for _, c := range conditions {
-		if c.Name == "" {
-			continue
-		}
 		if c.Blocking && !c.OK {
 			r.Ready = false
 		}
@@ -83,24 +95,26 @@ func (r *Readiness) add(service string, conditions ...Condition) {
 	}
 }
 
-// databaseCondition asks through one pool for all: they lead to the same server. Without a pool there is no condition.
-func (p *Process) databaseCondition(ctx context.Context) Condition {
+// databaseConditions asks through one pool for all: they lead to the same server.
+func (p *Process) databaseConditions(ctx context.Context) []Condition {
 	for _, pool := range p.pools {
+		c := Condition{Name: "postgres", OK: true, Blocking: true}
 		if err := pool.Ping(ctx); err != nil {
-			return Condition{Name: "postgres", Blocking: true, Detail: "Postgres does not answer; see the log and -database-url."}
+			c.OK, c.Detail = false, "Postgres does not answer; see the log and -database-url."
 		}
-		return Condition{Name: "postgres", OK: true, Blocking: true}
+		return []Condition{c}
 	}
-	return Condition{}
+	return nil
 }
 
-// brokerCondition does not block: without the broker events wait in Postgres, and what is asked of us we can still do.
-func (p *Process) brokerCondition(ctx context.Context) Condition {
+// brokerConditions do not block: without the broker events wait in Postgres, and what is asked of us we can still do.
+func (p *Process) brokerConditions(ctx context.Context) []Condition {
 	if p.bus == nil {
-		return Condition{}
+		return nil
 	}
+	c := Condition{Name: "kafka", OK: true}
 	if err := p.bus.Ping(ctx); err != nil {
-		return Condition{Name: "kafka", Detail: "Kafka does not answer: events wait in Postgres until it does."}
+		c.OK, c.Detail = false, "Kafka does not answer: events wait in Postgres until it does."
 	}
-	return Condition{Name: "kafka", OK: true}
+	return []Condition{c}
 }

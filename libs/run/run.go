@@ -54,8 +54,8 @@ type Service interface {
 	Run(ctx context.Context) error
 }
 
-// Readier is a Service with conditions of its own for /readyz. Ready is called at each probe and must answer within two
-// seconds.
+// Readier is a Service with conditions of its own for /readyz. Ready is called at each probe, perhaps by several at once, and
+// must answer within two seconds, when ctx ends.
 type Readier interface {
 	Ready(ctx context.Context) []Condition
 }
