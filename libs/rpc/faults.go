@@ -10,8 +10,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/fault"
 )
 
-// faults gives a handler's error its form on the wire. A fault travels with its class. A Connect error made by this process is
-// somebody's considered verdict and passes. Everything else nobody claimed: it is logged here, once, and the caller learns
+// faults gives a handler's error its form on the wire. A fault travels with its class. A Connect error made here passes. Everything else nobody claimed: it is logged here, once, and the caller learns
 // that the service is unavailable. That includes errors received from a peer: its refusal was meant for us, and a handler that
 // wants to pass it on says so with [FromError].
 func faults(log *slog.Logger) connect.ServerInterceptor {
@@ -24,8 +23,8 @@ func faults(log *slog.Logger) connect.ServerInterceptor {
 			if p, ok := errors.AsType[*panicked](err); ok {
 				return internalError(ctx, log, spec, p)
 			}
-			if c, ok := errors.AsType[*connect.Error](err); ok && !c.IsRemote() && !wrapsConnect(err, c) {
-				return c
+			if verdict(err) {
+				return err
 			}
 			if f, ok := fault.As(err); ok {
 				return claimed(ctx, log, spec, f)
@@ -40,10 +39,11 @@ func faults(log *slog.Logger) connect.ServerInterceptor {
 	}
 }
 
-// wrapsConnect reports whether a fault in err's chain lies outside c: then the fault is the verdict, and c only its cause.
-func wrapsConnect(err error, c *connect.Error) bool {
-	f, ok := fault.As(err)
-	return ok && !errors.Is(c, f)
+// verdict reports whether err is a Connect error that a handler or interceptor of this process made to be sent. One that came
+// out of a client is wrapped, or remote, and says things of the inside, such as an address that refused the connection.
+func verdict(err error) bool {
+	c, ok := any(err).(*connect.Error)
+	return ok && !c.IsRemote()
 }
 
 // claimed answers a fault. One of class unavailable that has a cause is the service's own trouble and worth a line.

@@ -97,6 +97,23 @@ func TestRefusalOfAPeerIsNotOursUntilSaidSo(t *testing.T) {
 	})
 }
 
+func TestPeerThatCannotBeReachedIsNotTalkedAbout(t *testing.T) {
+	t.Parallel()
+	keys, err := rpc.NewKeys(keyA)
+	require.NoError(t, err)
+	nobody := rpc.HTTPTransport("http://127.0.0.1:1")
+	t.Cleanup(nobody.Close)
+	careless := func(ctx context.Context, _ *toolv1.VerifyTokenRequest) (*toolv1.VerifyTokenResponse, error) {
+		return nil, callWrite(ctx, rpc.NewClient(nobody, rpc.ClientOptions{Service: "turn", Keys: keys}))
+	}
+	onBothTransports(t, rpc.ServerOptions{}, serving(careless), func(t *testing.T, b *bundle) {
+		_, err := b.ask(t.Context())
+		require.Equal(t, fault.Unavailable, rpc.FromError(err).Class)
+		require.NotContains(t, err.Error(), "127.0.0.1:1")
+		require.Contains(t, b.log.String(), "127.0.0.1:1")
+	})
+}
+
 func TestConnectErrorMadeHerePasses(t *testing.T) {
 	t.Parallel()
 	onBothTransports(t, rpc.ServerOptions{}, serving(failing(connect.NewError(connect.CodeUnimplemented, "not here"))), func(t *testing.T, b *bundle) {
