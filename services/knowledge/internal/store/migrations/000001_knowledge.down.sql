@@ -1,0 +1,9 @@
+drop table outbox;
+drop table operations;
+drop table history;
+drop table page_search;
+drop table links;
+drop table revisions;
+drop table pages;
+drop sequence positions;
+drop table containers;

@@ -1,0 +1,150 @@
+// Package knowledge is the knowledge base: pages in containers from the org chart, their revisions and links, and the search over
+// them.
+//
+// Its RPCs are tools: a seat reaches them through the tool registry, a person or a program with an API token. A write commits the
+// page, its revision, the search row, a row of history, the event and the ledger of operations together, so a page is found as
+// soon as it is written.
+//
+// The root package is the whole face of the service; see README.md for its tables, topics and settings.
+package knowledge
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bullpenhq/bullpen/gen/bullpen/company/v1/companyv1connect"
+	"github.com/bullpenhq/bullpen/gen/bullpen/knowledge/v1/knowledgev1connect"
+	"github.com/bullpenhq/bullpen/libs/bus"
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/follow"
+	"github.com/bullpenhq/bullpen/libs/ops"
+	"github.com/bullpenhq/bullpen/libs/outbox"
+	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/libs/run"
+	"github.com/bullpenhq/bullpen/services/knowledge/internal/api"
+	"github.com/bullpenhq/bullpen/services/knowledge/internal/events"
+	"github.com/bullpenhq/bullpen/services/knowledge/internal/org"
+	"github.com/bullpenhq/bullpen/services/knowledge/internal/store"
+)
+
+const (
+	// ledgerDays is how long an operation may be repeated, by the suite's contract.
+	ledgerDays = 30
+	sweepEvery = time.Hour
+)
+
+// Module describes the service to its host.
+var Module = run.Module{
+	Name:       "knowledge",
+	Migrations: store.Migrations(),
+	Topics: []bus.Topic{
+		{Name: events.Topic, Partitions: 8},
+		{Name: events.CompanyTopic, Partitions: 1, Compacted: true},
+	},
+	Peers: []string{"company"},
+	New: func(ctx context.Context, h *run.Host) (run.Service, error) {
+		return New(ctx, Deps{
+			Pool: h.Pool, Bus: h.Bus, Company: companyv1connect.NewCompanyServiceClient(h.Client("company")),
+			Log: h.Log, Metrics: h.Metrics, Now: h.Now, Node: h.Node,
+		})
+	},
+}
+
+// Deps is everything that the service needs.
+type Deps struct {
+	Pool    *pgxpool.Pool
+	Bus     bus.Bus
+	Company events.Company
+	Log     *slog.Logger
+	Metrics prometheus.Registerer
+	Now     func() time.Time
+	// Node is unique to the process.
+	Node string
+}
+
+// Service is the knowledge base.
+type Service struct {
+	deps    Deps
+	store   *store.Store
+	relay   *outbox.Relay
+	org     *follow.Follower[*org.Org]
+	handler *api.Handler
+}
+
+// New builds the service on a migrated schema.
+func New(ctx context.Context, d Deps) (*Service, error) {
+	s := &Service{deps: d}
+	s.relay = outbox.NewRelay(d.Pool, d.Bus, outbox.RelayOptions{Source: "/bullpen/knowledge", Log: d.Log, Metrics: d.Metrics, Now: d.Now})
+	var err error
+	if s.store, err = store.Open(ctx, d.Pool, events.Encode, s.relay.Wake); err != nil {
+		return nil, err
+	}
+	s.org = follow.New(follow.Options[*org.Org]{
+		Bus: d.Bus, Topic: events.CompanyTopic, Group: "knowledge-follow-" + d.Node, Load: s.loadOrg, Log: d.Log,
+	})
+	s.handler = &api.Handler{Store: s.store, Org: s.org.Current, Now: d.Now}
+	return s, nil
+}
+
+// loadOrg reads the company and writes its containers before anybody can write pages into them.
+func (s *Service) loadOrg(ctx context.Context) (*org.Org, error) {
+	o, err := events.LoadOrg(ctx, s.deps.Company)
+	if err != nil {
+		return nil, err
+	}
+	if current, ok := s.org.Current(); ok && current.Revision == o.Revision && current.Epoch == o.Epoch {
+		return current, nil
+	}
+	return o, s.store.SyncContainers(ctx, o)
+}
+
+// Register implements [run.Service].
+func (s *Service) Register(server *connect.Server) {
+	knowledgev1connect.RegisterKnowledgeServiceHandler(server, s.handler)
+}
+
+// Routes implements [run.Service]; the knowledge base serves RPCs alone.
+func (s *Service) Routes(*http.ServeMux) {}
+
+// Run implements [run.Service].
+func (s *Service) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.relay.Run(ctx) })
+	group.Go(func() error { return s.org.Run(ctx) })
+	group.Go(func() error { return s.sweep(ctx) })
+	return group.Wait()
+}
+
+func (s *Service) sweep(ctx context.Context) error {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			if _, err := ops.Sweep(ctx, s.deps.Pool, ledgerDays*24*time.Hour); err != nil && ctx.Err() == nil {
+				s.deps.Log.Warn("cannot sweep the ledger", "error", err)
+			}
+		}
+	}
+}
+
+// Ready implements [run.Readier].
+func (s *Service) Ready(ctx context.Context) []run.Condition {
+	if _, ok := s.org.Current(); ok {
+		return []run.Condition{{Name: "company", OK: true}}
+	}
+	detail := "the company service has not answered yet"
+	if err := s.org.Refresh(ctx); err != nil && rpc.FromError(err).Class == fault.NotFound {
+		detail = "no company document is active: apply one with -company.document, or put one with the API"
+	}
+	return []run.Condition{{Name: "company", Detail: detail}}
+}
