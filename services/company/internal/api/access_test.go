@@ -1,0 +1,116 @@
+package api_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	toolv1 "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/rpc"
+)
+
+// Each RPC is asked by each kind of caller; the table is the one in the package comment.
+func TestWhoMayAsk(t *testing.T) {
+	t.Parallel()
+	b := setup(t, options{})
+	b.put(lantern, "")
+
+	type caller struct {
+		name string
+		via  *clients
+		ctx  context.Context
+	}
+	seat := &rpc.Principal{Kind: rpc.KindSeat, Id: "ops-lead", Seat: "ops-lead"}
+	callers := []caller{
+		{"service", b.connect("tracker"), t.Context()},
+		{"operator", b.clients, operator(t)},
+		{"person", b.clients, as(t, rpc.KindPerson, "ines-prado")},
+		{"seat through the door", b.connect("toolregistry"), rpc.As(t.Context(), seat)},
+		{"seat on its own", b.connect("turn"), rpc.As(t.Context(), seat)},
+	}
+	const everybody, noSeat, writers, services = "all", "no seat", "writers", "services"
+	for name, c := range map[string]struct {
+		who  string
+		call func(ctx context.Context, c *clients) error
+	}{
+		"CheckCompany": {noSeat, func(ctx context.Context, c *clients) error {
+			_, err := c.company.CheckCompany(ctx, &companyv1.CheckCompanyRequest{Document: "a"})
+			return err
+		}},
+		"GetCompany": {noSeat, func(ctx context.Context, c *clients) error {
+			_, err := c.company.GetCompany(ctx, &companyv1.GetCompanyRequest{})
+			return err
+		}},
+		"GetDocument": {noSeat, func(ctx context.Context, c *clients) error {
+			_, err := c.company.GetDocument(ctx, &companyv1.GetDocumentRequest{})
+			return err
+		}},
+		"ListRevisions": {noSeat, func(ctx context.Context, c *clients) error {
+			_, err := c.company.ListRevisions(ctx, &companyv1.ListRevisionsRequest{})
+			return err
+		}},
+		"LookupColleague": {everybody, func(ctx context.Context, c *clients) error {
+			_, err := c.company.LookupColleague(ctx, &companyv1.LookupColleagueRequest{Query: "ops-lead"})
+			return err
+		}},
+		"PutCompany": {writers, func(ctx context.Context, c *clients) error {
+			_, err := c.company.PutCompany(ctx, &companyv1.PutCompanyRequest{Document: lantern, Summary: "x"})
+			return err
+		}},
+		"PutSecret": {writers, func(ctx context.Context, c *clients) error {
+			_, err := c.company.PutSecret(ctx, &companyv1.PutSecretRequest{Name: "A", Value: "b"})
+			return err
+		}},
+		"ListSecrets": {writers, func(ctx context.Context, c *clients) error {
+			_, err := c.company.ListSecrets(ctx, &companyv1.ListSecretsRequest{})
+			return err
+		}},
+		"DeleteSecret": {writers, func(ctx context.Context, c *clients) error {
+			_, err := c.company.DeleteSecret(ctx, &companyv1.DeleteSecretRequest{Name: "NONE"})
+			return err
+		}},
+		"CreateToken": {writers, func(ctx context.Context, c *clients) error {
+			_, err := c.company.CreateToken(ctx, &companyv1.CreateTokenRequest{Name: "x"})
+			return err
+		}},
+		"ListTokens": {writers, func(ctx context.Context, c *clients) error {
+			_, err := c.company.ListTokens(ctx, &companyv1.ListTokensRequest{})
+			return err
+		}},
+		"RevokeToken": {writers, func(ctx context.Context, c *clients) error {
+			_, err := c.company.RevokeToken(ctx, &companyv1.RevokeTokenRequest{TokenId: "00000000-0000-7000-8000-000000000000"})
+			return err
+		}},
+		"VerifyToken": {services, func(ctx context.Context, c *clients) error {
+			_, err := c.principals.VerifyToken(ctx, &toolv1.VerifyTokenRequest{Token: "x"})
+			return err
+		}},
+		"ResolveSecrets": {"nobody of these", func(ctx context.Context, c *clients) error {
+			_, err := c.company.ResolveSecrets(ctx, &companyv1.ResolveSecretsRequest{})
+			return err
+		}},
+	} {
+		for _, caller := range callers {
+			t.Run(caller.name+" asks "+name, func(t *testing.T) {
+				t.Parallel()
+				allowed := map[string]bool{
+					everybody: caller.name != "seat on its own",
+					noSeat:    caller.name == "service" || caller.name == "operator" || caller.name == "person",
+					writers:   caller.name == "service" || caller.name == "operator",
+					services:  caller.name == "service",
+				}[c.who]
+				err := c.call(caller.ctx, caller.via)
+				if !allowed {
+					refused(t, err, fault.Forbidden)
+				} else if err != nil && name != "VerifyToken" {
+					require.NotEqual(t, fault.Forbidden, rpc.FromError(err).Class)
+				} else if name == "VerifyToken" {
+					require.Equal(t, "TOKEN_NOT_LIVE", refused(t, err, fault.Forbidden).Reason)
+				}
+			})
+		}
+	}
+}
