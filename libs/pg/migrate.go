@@ -70,10 +70,14 @@ func Migrate(ctx context.Context, dsn string, sources map[string]fs.FS) error {
 	if err := ensureSchemas(ctx, conn, behind); err != nil {
 		return err
 	}
+	translate, err := portable(ctx, conn)
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(migrateParallel)
 	for _, schema := range behind {
-		group.Go(func() error { return migrateUp(ctx, dsn, schema, sources[schema]) })
+		group.Go(func() error { return migrateUp(ctx, dsn, schema, translate(sources[schema])) })
 	}
 	return group.Wait()
 }

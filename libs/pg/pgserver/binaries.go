@@ -38,6 +38,10 @@ func findBinaries(ctx context.Context, major string, log *slog.Logger) (binaries
 		}
 		seen = append(seen, b.major)
 	}
+	if ctx.Err() != nil {
+		// Nothing was looked at properly.
+		return binaries{}, ctx.Err()
+	}
 	if major != "" && major != downloadMajor {
 		if len(seen) == 0 {
 			seen = []string{"none"}
