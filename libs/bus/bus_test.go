@@ -23,6 +23,7 @@ import (
 func TestMain(m *testing.M) { bustest.Main(m) }
 
 func testContext(t testing.TB) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx

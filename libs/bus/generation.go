@@ -68,7 +68,10 @@ func (g *generation) poll(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if g.sub.link.lost(err) {
+		switch {
+		case errors.Is(err, kafka.OffsetOutOfRange):
+			// Said when it was seen; the next round begins at the start.
+		case g.sub.link.lost(err):
 			p.reset()
 		}
 		if !p.wait(ctx) {

@@ -18,11 +18,13 @@ var benchValue = bytes.Repeat([]byte("bullpen "), 150)
 // Bench measures a broker through package bus: the time from publishing one
 // message to having it, and how many pass when many are on their way.
 func Bench(b *testing.B, broker Broker) {
+	b.Helper()
 	b.Run("latency", func(b *testing.B) { benchLatency(b, broker) })
 	b.Run("throughput", func(b *testing.B) { benchThroughput(b, broker) })
 }
 
 func benchLatency(b *testing.B, broker Broker) {
+	b.Helper()
 	c := open(b, broker)
 	topic := newTopic(b, c, 8)
 	s := subscribe(b, c, topic, fresh("group"))
@@ -50,6 +52,7 @@ func benchLatency(b *testing.B, broker Broker) {
 const benchBatch = 500
 
 func benchThroughput(b *testing.B, broker Broker) {
+	b.Helper()
 	c := open(b, broker)
 	topic := newTopic(b, c, 8)
 	s := subscribe(b, c, topic, fresh("group"))

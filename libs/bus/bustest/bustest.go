@@ -68,6 +68,7 @@ func Suite(t *testing.T, b Broker) {
 const patience = 90 * time.Second
 
 func testContext(t testing.TB) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx

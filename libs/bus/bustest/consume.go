@@ -94,6 +94,7 @@ type taker struct {
 }
 
 func take(t testing.TB, s bus.Subscription) *taker {
+	t.Helper()
 	k := &taker{sub: s, got: make(chan bus.Message, 10_000), done: make(chan struct{})}
 	ctx := testContext(t)
 	go func() {

@@ -79,6 +79,7 @@ func TestSuiteWithKilledBroker(t *testing.T) {
 
 // testContext ends a test that waits for what does not come.
 func testContext(t testing.TB) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
