@@ -1,0 +1,1 @@
+drop table outbox, operations, outbound_lanes, outbound, deliveries, webhooks;
