@@ -1,0 +1,53 @@
+package notification
+
+import (
+	"flag"
+	"net/url"
+	"time"
+
+	"github.com/bullpenhq/bullpen/libs/config"
+)
+
+// Config are the service's settings.
+type Config struct {
+	// GithubAPIURL and SlackAPIURL are the vendors' APIs.
+	GithubAPIURL string
+	SlackAPIURL  string
+	// WebhookKeep is how long a routed webhook is kept.
+	WebhookKeep time.Duration
+	// MachineWakes is how many deliveries that no person sent a seat gets in
+	// one conversation within MachineWindow.
+	MachineWakes  int
+	MachineWindow time.Duration
+}
+
+// RegisterFlags adds the settings to fs.
+func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
+	fs.StringVar(&c.GithubAPIURL, prefix+"github-api-url", "https://api.github.com", "base `URL` of GitHub's REST API; another one for GitHub Enterprise")
+	fs.StringVar(&c.SlackAPIURL, prefix+"slack-api-url", "https://slack.com/api/", "base `URL` of Slack's Web API")
+	fs.DurationVar(&c.WebhookKeep, prefix+"webhook-keep", 30*24*time.Hour, "how long a routed webhook is kept, body and all; at least 4 days, in which vendors may send it again")
+	fs.IntVar(&c.MachineWakes, prefix+"machine-wakes", 20, "how often programs and agents may wake a seat in one conversation before they are dropped")
+	fs.DurationVar(&c.MachineWindow, prefix+"machine-window", 10*time.Minute, "the time in which machine wakes are counted")
+}
+
+// minWebhookKeep is more than the three days in which GitHub sends again.
+const minWebhookKeep = 4 * 24 * time.Hour
+
+// Validate refuses settings that cannot work.
+func (c *Config) Validate() error {
+	for flag, value := range map[string]string{"github-api-url": c.GithubAPIURL, "slack-api-url": c.SlackAPIURL} {
+		u, err := url.Parse(value)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return config.Invalid("notification."+flag, "must be an http or https URL, not %q", value)
+		}
+	}
+	switch {
+	case c.WebhookKeep < minWebhookKeep:
+		return config.Invalid("notification.webhook-keep", "must be at least %s, not %s", minWebhookKeep, c.WebhookKeep)
+	case c.MachineWakes < 1:
+		return config.Invalid("notification.machine-wakes", "must be at least 1, not %d", c.MachineWakes)
+	case c.MachineWindow <= 0:
+		return config.Invalid("notification.machine-window", "must be longer than %s", c.MachineWindow)
+	}
+	return nil
+}

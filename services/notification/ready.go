@@ -1,0 +1,33 @@
+package notification
+
+import (
+	"context"
+
+	"github.com/bullpenhq/bullpen/libs/run"
+)
+
+// Ready says whether webhooks can be taken. Nothing blocks: until a company is
+// active vendors are told to send again, and what was taken is kept.
+func (s *Service) Ready(ctx context.Context) []run.Condition {
+	r := s.roster()
+	if r == nil {
+		return []run.Condition{{Name: "company", Detail: "No company is active: webhooks are answered 503 until one is."}}
+	}
+	conditions := []run.Condition{{Name: "company", OK: true, Detail: "revision " + r.Revision}}
+	if r.GithubSecret != "" {
+		conditions = append(conditions, s.secretCondition(ctx, "github webhooks", r.Revision, r.GithubSecret))
+	}
+	for _, name := range r.Apps() {
+		if app, ok := r.App(name); ok {
+			conditions = append(conditions, s.secretCondition(ctx, "slack app "+name, r.Revision, app.SigningSecret))
+		}
+	}
+	return conditions
+}
+
+func (s *Service) secretCondition(ctx context.Context, name, revision, template string) run.Condition {
+	if _, err := s.secrets.Resolve(ctx, revision, template); err != nil {
+		return run.Condition{Name: name, Detail: "The secret cannot be resolved: webhooks are answered 503. Seal it, or set the variable that the company document names."}
+	}
+	return run.Condition{Name: name, OK: true}
+}
