@@ -2,7 +2,6 @@ package run
 
 import (
 	"flag"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -55,28 +54,40 @@ func (f *Flags) process() {
 	fs.StringVar(&f.level, "log-level", "info", "Least level that is logged: debug, info, warn or error.")
 	fs.StringVar(&f.format, "log-format", "text", "Form of log lines: text or json.")
 	fs.StringVar(&f.collector, "otlp-endpoint", "", "URL of an OpenTelemetry collector, such as http://localhost:4318. Empty sends no traces.")
-	for _, service := range outside(o.Modules) {
-		f.peers[service] = fs.String(peerFlag(service), "", "Base URL of "+service+".")
-	}
-}
-
-// outside answers the services that modules call and the process does not hold, sorted. The token service is among them: API
-// tokens are verified there.
-func outside(modules []Module) []string {
-	wanted := map[string]bool{tokenService: true}
-	for _, m := range modules {
-		for _, peer := range m.Peers {
-			wanted[peer] = true
+	for service := range called(o.Modules) {
+		if !slices.ContainsFunc(o.Modules, func(m Module) bool { return m.Name == service }) {
+			f.peers[service] = fs.String(peerFlag(service), "", peerUsage(service))
 		}
 	}
-	for _, m := range modules {
-		delete(wanted, m.Name)
-	}
-	return slices.Sorted(maps.Keys(wanted))
 }
 
-// Markdown answers the table of all settings, for the configuration page.
-func (f *Flags) Markdown() string { return config.Markdown(f.Set) }
+func peerUsage(service string) string {
+	return "Base URL of " + service + ", such as http://" + service + ":8080. Only where it is another process."
+}
+
+// called answers the services that modules call. The token service is among them: API tokens are verified there.
+func called(modules []Module) map[string]bool {
+	names := map[string]bool{tokenService: true}
+	for _, m := range modules {
+		for _, peer := range m.Peers {
+			names[peer] = true
+		}
+	}
+	return names
+}
+
+// Markdown answers the table of all settings of these modules, for the configuration page: of one process, or of several that
+// share the page, so the peers that are in this process are listed too. Call it before Parse: it shows what is set as default.
+func (f *Flags) Markdown() string {
+	all := flag.NewFlagSet(f.Set.Name(), flag.ContinueOnError)
+	f.Set.VisitAll(func(one *flag.Flag) { all.Var(one.Value, one.Name, one.Usage) })
+	for service := range called(f.options.Modules) {
+		if all.Lookup(peerFlag(service)) == nil {
+			all.String(peerFlag(service), "", peerUsage(service))
+		}
+	}
+	return config.Markdown(all)
+}
 
 // Parse reads the settings, flags before environment twins, and makes the process's telemetry.
 func (f *Flags) Parse(args []string, getenv func(string) string) (Options, error) {

@@ -243,7 +243,8 @@ func TestFlagsAreThoseOfTheProcessItsModulesAndTheirPeers(t *testing.T) {
 	for _, name := range []string{"-listen", "-database-url", "-tracker.max-items", "-peer.notification-url", "-peer.company-url"} {
 		require.Contains(t, table, "`"+name+"`")
 	}
-	require.NotContains(t, table, "-peer.knowledge-url", "it is in the process")
+	require.Contains(t, table, "`-peer.knowledge-url`", "the page is also that of knowledge's own process")
+	require.Nil(t, f.Set.Lookup("peer.knowledge-url"), "it is in this process")
 
 	keys := string(principalKey) + ", " + string(principalKey)
 	o, err := f.Parse([]string{"-tracker.max-items=7", "-peer.company-url=http://company:80"}, func(name string) string {
