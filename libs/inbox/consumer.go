@@ -150,7 +150,7 @@ func (c *Consumer) insist(ctx context.Context, m bus.Message) error {
 		}
 		c.opts.Log.Warn("an event is not taken in, trying again", "event_id", m.Headers[headerEventID],
 			"error", err, "attempts", attempts, "in", backoff)
-		if !sleep(ctx, backoff/2+rand.N(backoff/2)) { //nolint:gosec // no secret
+		if !sleep(ctx, backoff/2+rand.N(backoff/2)) {
 			return ctx.Err()
 		}
 		backoff = min(2*backoff, backoffMax)

@@ -22,8 +22,9 @@ const (
 	// DeadSuffix makes the name of a topic's twin for dead letters.
 	DeadSuffix = ".dead"
 
-	// HeaderReason and HeaderAttempts stand on a message of a dead topic, beside the headers it came with.
-	HeaderReason   = "bullpen-dead-reason"
+	// HeaderReason stands on a message of a dead topic, beside the headers it came with: the last failure.
+	HeaderReason = "bullpen-dead-reason"
+	// HeaderAttempts stands beside it: how often the event was tried.
 	HeaderAttempts = "bullpen-dead-attempts"
 
 	// maxReasonBytes bounds what a failure may write into a header; the log has the whole of it.

@@ -210,7 +210,7 @@ func replay(ctx context.Context, tx pgx.Tx, op Operation, result proto.Message) 
 // for each other.
 func beginLocked(pool *pgxpool.Pool, id string) string {
 	sum := sha256.Sum256([]byte(pool.Config().ConnConfig.RuntimeParams["search_path"] + "\x00" + id))
-	key := int64(binary.BigEndian.Uint64(sum[:8])) //nolint:gosec // any 64 bits will do
+	key := int64(binary.BigEndian.Uint64(sum[:8]))
 	return fmt.Sprintf("begin; select pg_advisory_xact_lock(%d)", key)
 }
 

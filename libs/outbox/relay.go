@@ -214,5 +214,5 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // jitter spreads d over the half below it, so that relays do not come back in step.
 func jitter(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2+1) //nolint:gosec // no secret
+	return d/2 + rand.N(d/2+1)
 }

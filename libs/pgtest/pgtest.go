@@ -127,5 +127,6 @@ func unavailable(t testing.TB, err error) {
 
 // testLog writes to the test's own output.
 func testLog(t testing.TB) *slog.Logger {
+	t.Helper()
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 }

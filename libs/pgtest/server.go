@@ -38,7 +38,7 @@ type template struct {
 }
 
 // shared answers the one server of this process.
-var shared = sync.OnceValues(func() (_ *server, err error) { //nolint:gochecknoglobals // one server a process is the point
+var shared = sync.OnceValues(func() (_ *server, err error) {
 	s := &server{dsn: os.Getenv(databaseURLEnv), templates: map[string]*template{}}
 	if s.dsn != "" {
 		return s, nil

@@ -23,7 +23,7 @@ type account struct {
 // unprivileged answers the account to drop to.
 func unprivileged() (*account, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil //nolint:nilnil // nil is the account of an ordinary user: nothing to drop
+		return nil, nil // an ordinary user has nothing to drop
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)

@@ -93,7 +93,7 @@ func freePort() (uint32, error) {
 		return 0, err
 	}
 	defer l.Close()
-	return uint32(l.Addr().(*net.TCPAddr).Port), nil //nolint:forcetypeassert,gosec // a TCP listener's address
+	return uint32(l.Addr().(*net.TCPAddr).Port), nil
 }
 
 func notFound(cause error) error {

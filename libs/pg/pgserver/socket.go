@@ -27,7 +27,7 @@ func (c *cluster) makeSocketDir() (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
 		return "", unusable("The folder %s for the database's socket cannot be made.", dir).WithCause(err)
 	}
-	uid := uint32(os.Geteuid()) //nolint:gosec // never negative on these systems
+	uid := uint32(os.Geteuid())
 	if c.account != nil {
 		uid = c.account.uid
 		if err := os.Lchown(dir, int(c.account.uid), int(c.account.gid)); err != nil {
