@@ -22,7 +22,8 @@ func answerToProto(a *door.Answer) *toolregistryv1.CallToolResponse {
 	}
 }
 
-func toolToProto(t *surface.Tool) *toolregistryv1.Tool {
+// ToolToProto answers a row as callers see it.
+func ToolToProto(t *surface.Tool) *toolregistryv1.Tool {
 	return &toolregistryv1.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description, Source: t.Source, InputSchemaJson: t.Schema,
 		Annotations: &toolregistryv1.Annotations{

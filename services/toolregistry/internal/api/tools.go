@@ -87,7 +87,7 @@ func surfaceToProto(seen *surface.Surface, seat string) *toolregistryv1.ListTool
 	response := &toolregistryv1.ListToolsResponse{Digest: seen.Digest()}
 	for _, tool := range seen.Tools() {
 		if seat == "" || slices.Contains(tool.Audiences, catalogue.Seat) {
-			response.Tools = append(response.Tools, toolToProto(tool))
+			response.Tools = append(response.Tools, ToolToProto(tool))
 		}
 	}
 	for _, m := range seen.Missing() {
@@ -106,7 +106,7 @@ func withSeatServers(all *toolregistryv1.ListToolsResponse, known []*surface.Sur
 		for _, tool := range seen.Tools() {
 			if tool.Own && !shown[tool.Source] {
 				brings[tool.Source] = true
-				tools = append(tools, toolToProto(tool))
+				tools = append(tools, ToolToProto(tool))
 				digest = surface.Digest(digest, tool.Digest)
 			}
 		}

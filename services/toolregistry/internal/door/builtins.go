@@ -11,7 +11,7 @@ import (
 func Builtins(all *catalogue.Catalogue) func(*companyv1.Company) []*surface.Tool {
 	rows := map[string]*surface.Tool{}
 	for _, tool := range all.Tools() {
-		rows[tool.Name] = row(tool)
+		rows[tool.Name] = Row(tool)
 	}
 	return func(company *companyv1.Company) []*surface.Tool {
 		var run []*surface.Tool
@@ -24,7 +24,8 @@ func Builtins(all *catalogue.Catalogue) func(*companyv1.Company) []*surface.Tool
 	}
 }
 
-func row(tool *catalogue.Tool) *surface.Tool {
+// Row answers a declared tool as a row of a surface.
+func Row(tool *catalogue.Tool) *surface.Tool {
 	return &surface.Tool{
 		Name: tool.Name, Raw: tool.Name, Description: tool.Description, Source: surface.Builtin,
 		Schema: string(tool.Schema), Arguments: tool.Arguments,
