@@ -102,7 +102,7 @@ func (c *client) route(ctx context.Context, msgs []Message, failed []error) []*r
 		broken = make(map[string]error)
 	)
 	for i, m := range msgs {
-		if failed[i] = check(m); failed[i] != nil {
+		if failed[i] = Check(m); failed[i] != nil {
 			continue
 		}
 		if counts[m.Topic] == 0 && broken[m.Topic] == nil {

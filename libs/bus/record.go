@@ -34,8 +34,10 @@ func wireBytes(m Message) int {
 	return len(m.Value) + headBytes(m) + len(m.Headers)*headerOverhead + recordOverhead
 }
 
-// check refuses what no broker should be asked to take.
-func check(m Message) error {
+// Check refuses, with class invalid, a message that Publish would never send:
+// without a topic, or over MaxValueBytes or MaxHeadBytes. Who stores messages
+// to publish them later asks before storing.
+func Check(m Message) error {
 	switch {
 	case m.Topic == "":
 		return fault.New(fault.Invalid, "message has no topic").WithField("topic")

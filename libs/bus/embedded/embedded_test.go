@@ -71,6 +71,7 @@ func TestSuiteWithKilledBroker(t *testing.T) {
 	bustest.Suite(t, bustest.Broker{
 		Addrs: []string{p.addr},
 		Restart: func(t testing.TB) {
+			t.Helper()
 			p.kill(t)
 			p.start(t)
 		},

@@ -14,7 +14,10 @@ func TestMain(m *testing.M) { bustest.Main(m) }
 func TestApacheKafka(t *testing.T) {
 	s := apachekafka.Start(t)
 	bustest.Suite(t, bustest.Broker{
-		Addrs:   s.Brokers(),
-		Restart: func(t testing.TB) { require.NoError(t, s.Restart(t.Context())) },
+		Addrs: s.Brokers(),
+		Restart: func(t testing.TB) {
+			t.Helper()
+			require.NoError(t, s.Restart(t.Context()))
+		},
 	})
 }
