@@ -76,6 +76,9 @@ func TestPatternsMatchPaths(t *testing.T) {
 		{"services/<svc>/...", "services/turn/internal/x", bindings{"svc": "tracker"}, false},
 		{"<a>/<b>/<a>", "x/y/x", bindings{"a": "x", "b": "y"}, true},
 		{"<a>/<b>/<a>", "x/y/z", nil, false},
+		{"a/{b,c*}/d", "a/b/d", nil, true},
+		{"a/{b,c*}/d", "a/cc/d", nil, true},
+		{"a/{b,c*}/d", "a/d/d", nil, false},
 		{"...", "anything/at/all.go", nil, true},
 	} {
 		_, ok := match(test.pattern, test.path, test.bound)

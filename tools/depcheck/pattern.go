@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -11,8 +12,9 @@ type bindings map[string]string
 
 // match reports whether a slash-separated path fits a pattern, and what its names stand for then.
 //
-// A segment of a pattern is literal text, a glob such as *test, <name> for any one segment (the same one wherever the
-// name is used again), or ... for any number of segments, none included. Names in bound keep their value.
+// A segment of a pattern is literal text, a glob such as *test, {a,b} for one of several, <name> for any one segment
+// (the same one wherever the name is used again), or ... for any number of segments, none included. Names in bound keep
+// their value.
 func match(pattern, name string, bound bindings) (bindings, bool) {
 	return matchSegments(strings.Split(pattern, "/"), strings.Split(name, "/"), bound)
 }
@@ -47,10 +49,21 @@ func matchSegments(pattern, name []string, bound bindings) (bindings, bool) {
 		b[key] = name[0]
 		return matchSegments(rest, name[1:], b)
 	}
-	if ok, err := path.Match(head, name[0]); err != nil || !ok {
+	if !oneOf(head, name[0]) {
 		return nil, false
 	}
 	return matchSegments(rest, name[1:], bound)
+}
+
+func oneOf(pattern, segment string) bool {
+	choices := []string{pattern}
+	if inner, ok := strings.CutPrefix(pattern, "{"); ok {
+		choices = strings.Split(strings.TrimSuffix(inner, "}"), ",")
+	}
+	return slices.ContainsFunc(choices, func(glob string) bool {
+		ok, err := path.Match(glob, segment)
+		return err == nil && ok
+	})
 }
 
 func variable(segment string) (string, bool) {
