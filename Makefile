@@ -41,7 +41,7 @@ test-kafka: ## Run the bus suite and the story against Apache Kafka (fetched wit
 
 chaos: ## Kill services, Postgres and the broker under load; nothing may be lost or doubled
 	@tools/preflight test
-	@go test -tags chaos -timeout 10m -run 'Chaos' ./cmd/bullpen/...
+	@BULLPEN_TEST_CHAOS=1 go test -timeout 10m -run Chaos ./cmd/bullpen/...
 
 bench: build ## Measure boot, webhook and turn beside their floors (minutes; needs a quiet machine)
 	@for area in boot webhook turn; do bin/bullpen bench $$area $(ARGS); done
