@@ -37,7 +37,7 @@ func deadline(log *slog.Logger, limit time.Duration) connect.ServerInterceptor {
 
 // detached is one unary call whose handler may outlive it.
 type detached struct {
-	ctx  context.Context //nolint:containedctx // the call's own
+	ctx  context.Context // the call's own
 	spec connect.Spec
 	// outer belongs to the transport, inner to the handler.
 	outer, inner *connect.CallInfo

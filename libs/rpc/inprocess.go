@@ -44,7 +44,7 @@ func (s inProcessStream) Receive(msg any) error {
 }
 
 // bare is a context without the caller's values, Connect's own excepted: the transport finds the call's headers there.
-type bare struct{ context.Context } //nolint:containedctx // it is one
+type bare struct{ context.Context }
 
 // Value implements [context.Context].
 func (b bare) Value(key any) any {
