@@ -35,10 +35,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -58,6 +60,9 @@ const (
 
 	insertOperation = `
 insert into operations (operation_id, tool, digest, result, position) values ($1, $2, $3, $4, $5)`
+
+	// operatorIntervention is the class of SQLSTATE codes that a server sends while it throws a session out.
+	operatorIntervention = "57"
 
 	// rollbackTimeout bounds the clean-up after a caller that has gone away.
 	rollbackTimeout = 5 * time.Second
@@ -91,8 +96,9 @@ func Digest(m proto.Message) []byte {
 // not run fn. If result has a text field named position, it is kept in the ledger's column of that name as well.
 //
 // An error of fn rolls everything back and is answered as it is; the operation may then be tried again. Do refuses with
-// conflict, reason [ReasonReused], an id that was used for something else. After an error of the commit nobody knows
-// whether the write happened; repeating the operation finds out, which is what the id is for.
+// conflict, reason [ReasonReused], an id that was used for something else. When the database is lost during the commit
+// nobody knows whether the write happened: the fault is unavailable with the outcome unknown, and repeating the operation
+// finds out, which is what the id is for.
 //
 // fn must not keep tx, nor commit it, nor wait for another connection of the pool: its twins may hold them all.
 func Do(
@@ -164,7 +170,7 @@ func DoBatch(
 	writes.Queue(insertOperation, op.ID, op.Tool, op.Digest, kept, positionOf(result))
 	writes.Queue("commit")
 	if err := conn.SendBatch(ctx, writes).Close(); err != nil {
-		return false, fmt.Errorf("commit the operation: %w", err)
+		return false, notCommitted(op, err)
 	}
 	committed = true
 	return false, nil
@@ -212,6 +218,16 @@ func beginLocked(pool *pgxpool.Pool, id string) string {
 	sum := sha256.Sum256([]byte(pool.Config().ConnConfig.RuntimeParams["search_path"] + "\x00" + id))
 	key := int64(binary.BigEndian.Uint64(sum[:8]))
 	return fmt.Sprintf("begin; select pg_advisory_xact_lock(%d)", key)
+}
+
+// notCommitted tells a write that the server refused from one whose commit nobody answered.
+func notCommitted(op Operation, err error) error {
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && !strings.HasPrefix(pgErr.Code, operatorIntervention) {
+		return fmt.Errorf("commit the operation: %w", err)
+	}
+	return fault.New(fault.Unavailable, "The database was lost before it said whether the write happened. Repeat the call "+
+		"with the same operation id to find out.").
+		WithOutcome(fault.OutcomeUnknown).WithOperation(op.ID).WithCause(err)
 }
 
 // positionOf answers the text field named position of a write's result, by the convention of bullpen.tool.v1.Receipt.

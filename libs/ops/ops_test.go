@@ -19,6 +19,7 @@ import (
 	toolv1 "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/ops"
+	"github.com/bullpenhq/bullpen/libs/pg"
 	"github.com/bullpenhq/bullpen/libs/pgtest"
 )
 
@@ -171,7 +172,12 @@ func TestDo(t *testing.T) {
 			_, err := pool.Exec(ctx, "select pg_terminate_backend($1)", tx.Conn().PgConn().PID())
 			return err
 		})
-		require.Error(t, err)
+		f, ok := fault.As(err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, fault.Unavailable, f.Class)
+		require.Equal(t, fault.OutcomeUnknown, f.Outcome)
+		require.Equal(t, "op-1", f.Operation)
+		require.True(t, pg.Transient(err))
 		require.Zero(t, count(t, pool, "operations"))
 
 		replayed, err := ops.Do(t.Context(), pool, operation("op-1"), &r, effect("op-1", &r))
@@ -249,6 +255,8 @@ func TestDoBatch(t *testing.T) {
 				return &batch, nil
 			})
 		require.ErrorContains(t, err, "null value")
+		_, claimed := fault.As(err)
+		require.False(t, claimed, "the server said that nothing was written")
 		require.Zero(t, count(t, pool, "effects"))
 		require.Zero(t, count(t, pool, "operations"))
 	})

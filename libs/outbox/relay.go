@@ -113,6 +113,10 @@ func (r *Relay) Run(ctx context.Context) error {
 func (r *Relay) session(ctx context.Context) (worked bool, err error) {
 	cfg := r.pool.Config().ConnConfig
 	cfg.RuntimeParams["application_name"] += "-relay"
+	// A machine that vanishes from the network must not hold the lock for the hours that TCP would wait.
+	cfg.RuntimeParams["tcp_keepalives_idle"] = "10"
+	cfg.RuntimeParams["tcp_keepalives_interval"] = "5"
+	cfg.RuntimeParams["tcp_keepalives_count"] = "3"
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return false, fmt.Errorf("connect: %w", err)
