@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/bullpenhq/bullpen/services/turn/internal/store"
+)
+
+const (
+	noCompany = "No company is active, so nobody can answer. Mail waits until one is put with `bullpen up --company` or PutCompany."
+	stranger  = "The active company has no agent seat of this handle. Mail waits until it has."
+)
+
+// reconcile brings what this worker holds in line with the company and the other workers.
+func (e *Engine) reconcile(ctx, work context.Context) {
+	if !e.renew(ctx) {
+		return
+	}
+	company, active := e.Company.Current()
+	if !active || company == nil {
+		e.setReason(noCompany)
+		if err := e.Store.HoldAll(ctx, noCompany); err != nil {
+			e.Log.Warn("cannot mark mail as held", "error", err)
+		}
+		return
+	}
+	e.setReason("")
+	var agents []string
+	for _, s := range company.GetSeats() {
+		if s.GetKind() == "agent" {
+			agents = append(agents, s.GetHandle())
+		}
+	}
+	if err := e.Store.HoldStrangers(ctx, agents, stranger); err != nil {
+		e.Log.Warn("cannot mark mail as held", "error", err)
+	}
+	e.retire(agents)
+	e.acquire(ctx, work, agents)
+}
+
+// renew says that this worker lives and learns which leases it still has. Workers of lost ones are ended. It answers false
+// when the database cannot be asked; leases that have run out meanwhile are let go of.
+func (e *Engine) renew(ctx context.Context) bool {
+	held, live, err := e.Store.Beat(ctx, e.opts.Node, e.opts.LeaseTTL)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.Now()
+	if err != nil {
+		if ctx.Err() == nil {
+			e.Log.Warn("cannot renew the leases", "error", err)
+		}
+		if !e.beaten.IsZero() && now.Sub(e.beaten) > e.opts.LeaseTTL {
+			for _, s := range e.seats {
+				s.lose()
+			}
+		}
+		return false
+	}
+	e.beaten = now
+	e.metrics.nodes.Set(float64(live))
+	for handle, s := range e.seats {
+		if held[handle] != s.fence.Epoch {
+			s.lose()
+		}
+	}
+	return true
+}
+
+// retire ends the workers of seats that the company has no more, and of those beyond a fair share, once they are idle.
+func (e *Engine) retire(agents []string) {
+	live := e.metrics.live()
+	share := (len(agents) + live - 1) / live
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	surplus := len(e.seats) - share
+	for handle, s := range e.seats {
+		if !slices.Contains(agents, handle) {
+			s.retire()
+			surplus--
+		}
+	}
+	for _, s := range e.seats {
+		if surplus <= 0 {
+			return
+		}
+		if s.idle() {
+			s.retire()
+			surplus--
+		}
+	}
+}
+
+// acquire takes free seats up to a fair share.
+func (e *Engine) acquire(ctx, work context.Context, agents []string) {
+	live := e.metrics.live()
+	share := (len(agents) + live - 1) / live
+	mine := e.handles()
+	wanted := slices.DeleteFunc(slices.Clone(agents), func(handle string) bool { return slices.Contains(mine, handle) })
+	room := share - len(mine)
+	if room <= 0 || len(wanted) == 0 {
+		return
+	}
+	// Each worker begins elsewhere, so that two do not reach for the same seats.
+	slices.SortFunc(wanted, func(a, b string) int {
+		if x, y := e.order(a), e.order(b); x != y {
+			if x < y {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	taken, err := e.Store.Acquire(ctx, e.opts.Node, wanted, e.opts.LeaseTTL, room)
+	if err != nil {
+		e.Log.Warn("cannot acquire seats", "error", err)
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for handle, epoch := range taken {
+		ctx, lose := context.WithCancel(work)
+		s := newSeat(e, store.Fence{Seat: handle, Epoch: epoch}, lose)
+		e.seats[handle] = s
+		e.workers.Go(func() { s.run(ctx) })
+	}
+	e.metrics.seats.Set(float64(len(e.seats)))
+}
+
+func (e *Engine) order(handle string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(e.opts.Node + "\x00" + handle))
+	return h.Sum32()
+}
+
+// gone takes a seat whose worker has ended off the list, gives its lease back, and looks for work again.
+func (e *Engine) gone(ctx context.Context, s *seat) {
+	if err := e.Store.Release(ctx, e.opts.Node, s.fence); err != nil {
+		e.Log.Warn("cannot release the seat, it will lapse", "seat", s.fence.Seat, "error", err)
+	}
+	e.mu.Lock()
+	delete(e.seats, s.fence.Seat)
+	e.metrics.seats.Set(float64(len(e.seats)))
+	e.mu.Unlock()
+	if s.failed {
+		e.lookAgain()
+	}
+}
+
+func (e *Engine) setReason(reason string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reason = reason
+}
