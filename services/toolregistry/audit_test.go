@@ -100,7 +100,7 @@ func TestPagesOfTheAuditAreBoundToTheirFilter(t *testing.T) {
 			require.False(t, seen[c.GetAuditId()])
 			seen[c.GetAuditId()] = true
 		}
-		if req.Cursor = page.GetNextCursor(); req.Cursor == "" {
+		if req.Cursor = page.GetNextCursor(); req.GetCursor() == "" {
 			break
 		}
 		_, err := w.console.ListCalls(asOperator(t.Context()), &toolregistryv1.ListCallsRequest{Cursor: req.GetCursor()})

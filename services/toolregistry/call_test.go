@@ -69,16 +69,16 @@ func TestWhoMayCallWhat(t *testing.T) {
 	t.Parallel()
 	w := build(t, options{still: true})
 	w.neighbours.read = func(context.Context) error { return nil }
-	claims := func(change func(*rpc.Principal)) context.Context {
+	claims := func(change func(*rpc.Principal)) func(context.Context) context.Context {
 		p := &rpc.Principal{Kind: rpc.KindSeat, Id: "ada", Seat: "ada", Turn: &toolv1.TurnClaims{TurnId: "t1", RevisionId: "r1"}}
 		change(p)
-		return rpc.As(t.Context(), p)
+		return func(ctx context.Context) context.Context { return rpc.As(ctx, p) }
 	}
-	service := func(id string) context.Context {
+	service := func(id string) func(context.Context) context.Context {
 		return claims(func(p *rpc.Principal) { p.Kind, p.Id, p.Seat = rpc.KindService, id, "" })
 	}
 	for name, c := range map[string]struct {
-		ctx        context.Context
+		as         func(context.Context) context.Context
 		by         string
 		seat, tool string
 		class      fault.Class
@@ -86,7 +86,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 	}{
 		"a seat in a turn may":                            {claims(func(*rpc.Principal) {}), "turn", "", "list_projects", "", ""},
 		"the turn service may, for a seat":                {service("turn"), "turn", "ada", "list_projects", "", ""},
-		"an operator may":                                 {asOperator(t.Context()), "console", "", "list_projects", "", ""},
+		"an operator may":                                 {asOperator, "console", "", "list_projects", "", ""},
 		"a seat that another service signs may not":       {claims(func(*rpc.Principal) {}), "console", "", "list_projects", fault.Forbidden, "signed by the turn service"},
 		"a seat outside a turn may not":                   {claims(func(p *rpc.Principal) { p.Turn = nil }), "turn", "", "list_projects", fault.Forbidden, "inside a turn only"},
 		"a seat may not call as another":                  {claims(func(*rpc.Principal) {}), "turn", "bo", "list_projects", fault.Forbidden, "as itself"},
@@ -95,8 +95,8 @@ func TestWhoMayCallWhat(t *testing.T) {
 		"another service may not call for a seat":         {service("tracker"), "console", "ada", "list_projects", fault.Forbidden, "not as itself"},
 		"a service that says it is turn may not either":   {service("turn"), "console", "ada", "list_projects", fault.Forbidden, "not as itself"},
 		"the turn service names the seat":                 {service("turn"), "turn", "", "list_projects", fault.Forbidden, "name it in `seat`"},
-		"an operator names no seat":                       {asOperator(t.Context()), "console", "ada", "list_projects", fault.Forbidden, "leave `seat` out"},
-		"an operator has no seat's tools":                 {asOperator(t.Context()), "console", "", "reply", fault.Forbidden, "a seat's tool"},
+		"an operator names no seat":                       {asOperator, "console", "ada", "list_projects", fault.Forbidden, "leave `seat` out"},
+		"an operator has no seat's tools":                 {asOperator, "console", "", "reply", fault.Forbidden, "a seat's tool"},
 		"the engine's own tools do not pass":              {claims(func(*rpc.Principal) {}), "turn", "", "submit_work", fault.Forbidden, "run by the turn engine itself"},
 		"a backend that the company lacks is unavailable": {claims(func(*rpc.Principal) {}), "turn", "", "get_page", fault.Unavailable, "needs `knowledge:native`"},
 		"a name that nothing has is not found":            {claims(func(*rpc.Principal) {}), "turn", "", "list_project", fault.NotFound, "Did you mean `list_projects`?"},
@@ -107,7 +107,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 			if c.by == "console" {
 				client = w.console
 			}
-			_, err := client.CallTool(c.ctx, &toolregistryv1.CallToolRequest{Tool: c.tool, Seat: c.seat, CallId: "c"})
+			_, err := client.CallTool(c.as(t.Context()), &toolregistryv1.CallToolRequest{Tool: c.tool, Seat: c.seat, CallId: "c"})
 			if c.class == "" {
 				require.NoError(t, err)
 				return

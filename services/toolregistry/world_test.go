@@ -141,7 +141,7 @@ func build(t testing.TB, o options) *world {
 	front := httptest.NewServer(mux)
 	t.Cleanup(front.Close)
 	w.url = front.URL
-	var transport connect.Transport = rpc.InProcess(server)
+	transport := rpc.InProcess(server)
 	if o.http {
 		over := rpc.HTTPTransport(front.URL)
 		t.Cleanup(over.Close)

@@ -94,7 +94,8 @@ func toolsToJSON(answer *toolregistryv1.ListToolsResponse) listJSON {
 		}
 		a := t.GetAnnotations()
 		list.Tools = append(list.Tools, toolJSON{
-			t.GetName(), t.GetTitle(), t.GetDescription(), t.GetSource(), hintsJSON{a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld},
+			t.GetName(), t.GetTitle(), t.GetDescription(), t.GetSource(),
+			hintsJSON{a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld},
 			t.GetDelivers(), t.GetSurfaces(), t.GetAudiences(), t.GetEngineLocal(), t.GetArgumentCount(), schema, t.GetDigest(), t.GetQuarantine(),
 		})
 	}

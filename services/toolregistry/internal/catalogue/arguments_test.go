@@ -1,6 +1,7 @@
 package catalogue_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -98,7 +99,8 @@ func FuzzArguments(f *testing.F) {
 		refused, ok := fault.As(err)
 		require.True(t, ok, "%v", err)
 		require.Equal(t, fault.Invalid, refused.Class)
-		if plain == nil && !stricter(refused) {
+		// protojson reads numbers such as `0e`, which are none.
+		if plain == nil && json.Valid([]byte(trimmed)) && !stricter(refused) {
 			t.Fatalf("protojson takes %q, the walker says: %s", text, refused.Message)
 		}
 	})

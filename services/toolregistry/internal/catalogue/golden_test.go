@@ -55,16 +55,16 @@ func TestCatalogueIsTheOneThatWasReviewed(t *testing.T) {
 	matches(t, "tools.md", page(load(t)))
 }
 
-func matches(t *testing.T, name string, want []byte) {
+func matches(t *testing.T, name string, now []byte) {
 	t.Helper()
 	path := filepath.Join(reference, name)
 	if *update {
 		require.NoError(t, os.MkdirAll(reference, 0o755))
-		require.NoError(t, os.WriteFile(path, want, 0o644))
+		require.NoError(t, os.WriteFile(path, now, 0o644))
 	}
-	have, err := os.ReadFile(path)
+	reviewed, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(have), string(want),
+	require.Equal(t, string(reviewed), string(now),
 		"the catalogue differs from docs/reference/%s: run go test -run Catalogue -update in services/toolregistry/internal/catalogue, and say why in the commit", name)
 }
 

@@ -80,7 +80,7 @@ func (c *Cleaner) cleanStrings(document string) (string, error) {
 // cleanLiteral answers a literal cleaned, and the text it stands for. A clean one keeps its spelling.
 func (c *Cleaner) cleanLiteral(literal string) (cleaned, text string, err error) {
 	if err := json.Unmarshal([]byte(literal), &text); err != nil {
-		return "", "", fmt.Errorf("%w: %s", ErrNotJSON, err)
+		return "", "", fmt.Errorf("%w: %w", ErrNotJSON, err)
 	}
 	clean, err := c.Text(text)
 	if err != nil {

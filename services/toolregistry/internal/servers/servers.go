@@ -77,7 +77,7 @@ func summarise(instances []*mcphostv1.Instance) *toolregistryv1.McpServerStatus 
 		switch i.GetState() {
 		case ready:
 			good++
-			status.ToolCount = max(status.ToolCount, i.GetToolCount())
+			status.ToolCount = max(status.GetToolCount(), i.GetToolCount())
 		case failed:
 			bad++
 			if first == nil || when(i.GetStateTime()).Before(when(first.GetStateTime())) {
@@ -85,7 +85,7 @@ func summarise(instances []*mcphostv1.Instance) *toolregistryv1.McpServerStatus 
 			}
 		}
 	}
-	slices.SortFunc(status.Nodes, func(a, b *toolregistryv1.McpServerNode) int { return cmp.Compare(a.GetNode(), b.GetNode()) })
+	slices.SortFunc(status.GetNodes(), func(a, b *toolregistryv1.McpServerNode) int { return cmp.Compare(a.GetNode(), b.GetNode()) })
 	status.Reason, status.Seat = first.GetReason(), first.GetSeat()
 	switch {
 	case good > 0 && bad > 0:

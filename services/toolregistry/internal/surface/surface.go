@@ -31,8 +31,10 @@ type Hints struct {
 // Over answers the hints with those of other in their place wherever other claims something.
 func (h Hints) Over(other Hints) Hints {
 	for _, pair := range []struct{ to, from **bool }{
-		{&h.ReadOnly, &other.ReadOnly}, {&h.Destructive, &other.Destructive},
-		{&h.Idempotent, &other.Idempotent}, {&h.OpenWorld, &other.OpenWorld},
+		{&h.ReadOnly, &other.ReadOnly},
+		{&h.Destructive, &other.Destructive},
+		{&h.Idempotent, &other.Idempotent},
+		{&h.OpenWorld, &other.OpenWorld},
 	} {
 		if *pair.from != nil {
 			*pair.to = *pair.from
