@@ -1,0 +1,38 @@
+package mcphost
+
+import (
+	"flag"
+	"time"
+
+	"github.com/bullpenhq/bullpen/libs/config"
+)
+
+// Config are the service's settings. What can be said of a server is in the company document.
+type Config struct {
+	// SeatIdle is how long a seat's own children live without a call or a look at their tools.
+	SeatIdle time.Duration
+	// MaxChildren is how many instances a node runs at the most, shared ones and sessions over HTTP included.
+	MaxChildren int
+	// ParallelStarts is how many instances a node starts at a time.
+	ParallelStarts int
+}
+
+// RegisterFlags adds the settings to fs.
+func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
+	fs.DurationVar(&c.SeatIdle, prefix+"seat-idle", 15*time.Minute, "how long a seat's own MCP servers run without being used")
+	fs.IntVar(&c.MaxChildren, prefix+"max-children", 200, "how many MCP servers a node runs at the most; a seat's idle ones make room")
+	fs.IntVar(&c.ParallelStarts, prefix+"parallel-starts", 4, "how many MCP servers a node starts at a time")
+}
+
+// Validate refuses settings that cannot work.
+func (c *Config) Validate() error {
+	switch {
+	case c.SeatIdle < time.Second:
+		return config.Invalid("mcphost.seat-idle", "must be at least 1s, not %s", c.SeatIdle)
+	case c.MaxChildren < 1:
+		return config.Invalid("mcphost.max-children", "must be at least 1, not %d", c.MaxChildren)
+	case c.ParallelStarts < 1:
+		return config.Invalid("mcphost.parallel-starts", "must be at least 1, not %d", c.ParallelStarts)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/fleet"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
+)
+
+// serversToProto answers the declared servers in document order, and after them what nodes still run of an earlier revision.
+func serversToProto(declared []*companyv1.McpServer, reports []store.Report) []*mcphostv1.Server {
+	all := make([]*mcphostv1.Server, 0, len(declared))
+	byName := map[string]*mcphostv1.Server{}
+	for _, d := range declared {
+		s := &mcphostv1.Server{Server: d.GetName(), Shared: d.GetShared(), Transport: d.GetTransport()}
+		byName[s.Server] = s
+		all = append(all, s)
+	}
+	for _, r := range reports {
+		s := byName[r.Server]
+		if s == nil {
+			s = &mcphostv1.Server{Server: r.Server, Shared: r.Seat == ""}
+			byName[r.Server] = s
+			all = append(all, s)
+		}
+		s.Instances = append(s.Instances, &mcphostv1.Instance{
+			Node: r.Node, Seat: r.Seat, State: string(r.State), Reason: r.Reason, ToolCount: int32(r.Tools), Starts: int32(r.Starts),
+			StateTime: timestamppb.New(r.At), ReportTime: timestamppb.New(r.ReportedAt), ProtocolVersion: r.Protocol,
+		})
+	}
+	return all
+}
+
+func toolsToProto(views []fleet.View) *mcphostv1.ListServerToolsResponse {
+	response := &mcphostv1.ListServerToolsResponse{}
+	sum := sha256.New()
+	for _, v := range views {
+		response.Servers = append(response.Servers, &mcphostv1.ServerTools{
+			Server: v.Server, Own: v.Own, State: string(v.State), Reason: v.Reason,
+			ToolPrefix: v.Prefix, Surfaces: v.Surfaces, ToolsJson: v.Tools, Digest: v.Digest,
+		})
+		// State and reason count as well: whoever shows the tools shows what is missing, and why.
+		fmt.Fprintf(sum, "%q %t %q %q %q %q %q\n", v.Server, v.Own, v.State, v.Reason, v.Prefix, v.Surfaces, v.Digest)
+	}
+	response.Digest = hex.EncodeToString(sum.Sum(nil))
+	return response
+}

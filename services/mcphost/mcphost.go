@@ -1,0 +1,141 @@
+// Package mcphost runs the company's MCP servers: it starts their processes, speaks the protocol with them in whichever revision
+// they know, and calls their tools for the tool registry.
+//
+// A shared server is one child for the company; any other is a template, of which every seat with credentials for it gets a child
+// of its own, so that what it does outside is done as that seat. A server that fails costs its own tools and nothing else: its
+// state and its reason are part of every answer.
+//
+//	company ─► which should run (internal/fleet) ─► start, watch, restart (internal/server)
+//	                                                  ├─ processes            internal/child
+//	                                                  └─ sessions over them   internal/session
+//
+// The root package is the whole face of the service; see README.md for its tables, topics and settings.
+package mcphost
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/company/v1/companyv1connect"
+	"github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1/mcphostv1connect"
+	"github.com/bullpenhq/bullpen/libs/bus"
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/follow"
+	"github.com/bullpenhq/bullpen/libs/outbox"
+	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/libs/run"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/api"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/events"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/fleet"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
+)
+
+// Name is the service's, and that of its schema.
+const Name = "mcphost"
+
+// partitions is how many processes can share the work of a consumer of our events.
+const partitions = 8
+
+// Module describes the service to its host.
+var Module = run.Module{
+	Name:       Name,
+	NewConfig:  func() run.Config { return new(Config) },
+	Migrations: store.Migrations(),
+	Topics: []bus.Topic{
+		{Name: events.Topic, Partitions: partitions},
+		{Name: events.CompanyTopic, Partitions: 1, Compacted: true},
+	},
+	Peers: []string{"company"},
+	New: func(ctx context.Context, h *run.Host) (run.Service, error) {
+		return New(ctx, Deps{
+			Config: *h.Config.(*Config), Pool: h.Pool, Bus: h.Bus, Company: companyv1connect.NewCompanyServiceClient(h.Client("company")),
+			Log: h.Log, Metrics: h.Metrics, Now: h.Now, Node: h.Node, Getenv: h.Getenv,
+		})
+	},
+}
+
+// Company is what mcphost asks of the company service.
+type Company interface {
+	GetCompany(ctx context.Context, request *companyv1.GetCompanyRequest) (*companyv1.GetCompanyResponse, error)
+	ResolveSecrets(ctx context.Context, request *companyv1.ResolveSecretsRequest) (*companyv1.ResolveSecretsResponse, error)
+}
+
+// Deps is everything that the service needs.
+type Deps struct {
+	Config  Config
+	Pool    *pgxpool.Pool
+	Bus     bus.Bus
+	Company Company
+	Log     *slog.Logger
+	Metrics prometheus.Registerer
+	Now     func() time.Time
+	// Node is unique to the process.
+	Node string
+	// Getenv reads the few variables that children inherit.
+	Getenv func(string) string
+}
+
+// Service is the host of MCP servers.
+type Service struct {
+	deps    Deps
+	company *follow.Follower[*companyv1.Company]
+	store   *store.Store
+	relay   *outbox.Relay
+	fleet   *fleet.Fleet
+	handler *api.Handler
+}
+
+// New builds the service on a migrated schema. It starts no server.
+func New(ctx context.Context, d Deps) (*Service, error) {
+	s := &Service{deps: d}
+	s.relay = outbox.NewRelay(d.Pool, d.Bus, outbox.RelayOptions{Source: "/bullpen/" + Name, Log: d.Log, Metrics: d.Metrics, Now: d.Now})
+	var err error
+	if s.store, err = store.Open(ctx, d.Pool, d.Node, events.Encode, s.relay.Wake); err != nil {
+		return nil, err
+	}
+	s.company = follow.New(follow.Options[*companyv1.Company]{
+		Bus: d.Bus, Topic: events.CompanyTopic, Group: Name + "-company-" + d.Node, Load: s.load, Log: d.Log,
+	})
+	s.fleet = fleet.New(fleet.Options{Log: d.Log, Now: d.Now}, func() []*companyv1.McpServer {
+		company, _ := s.company.Current()
+		return company.GetMcpServers()
+	})
+	s.handler = &api.Handler{Fleet: s.fleet, Store: s.store, Company: s.company.Current}
+	return s, nil
+}
+
+// load reads the company; none is active is an answer, not a failure.
+func (s *Service) load(ctx context.Context) (*companyv1.Company, error) {
+	answer, err := s.deps.Company.GetCompany(ctx, &companyv1.GetCompanyRequest{})
+	if f := rpc.FromError(err); f != nil {
+		if f.Class == fault.NotFound {
+			return nil, nil
+		}
+		return nil, f
+	}
+	return answer.GetCompany(), nil
+}
+
+// Register implements [run.Service].
+func (s *Service) Register(server *connect.Server) {
+	mcphostv1connect.RegisterMcpHostServiceHandler(server, s.handler)
+}
+
+// Routes implements [run.Service]; mcphost serves RPCs alone.
+func (s *Service) Routes(*http.ServeMux) {}
+
+// Run implements [run.Service].
+func (s *Service) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.company.Run(ctx) })
+	group.Go(func() error { return s.relay.Run(ctx) })
+	return group.Wait()
+}
