@@ -28,7 +28,7 @@ const (
 // ListToolsRequest says whose catalogue.
 type ListToolsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A seat's, for services and operators; empty for the caller's own.
+	// A seat's; empty for the caller's own, and for the company's when the caller is no seat.
 	Seat string `protobuf:"bytes,1,opt,name=seat,proto3" json:"seat,omitempty"`
 	// Only the tools that this source brings: `builtin` or `mcp:<server>`.
 	Source        string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`

@@ -85,8 +85,8 @@ var (
 // ToolRegistryServiceClient is a client for the bullpen.toolregistry.v1.ToolRegistryService
 // service.
 type ToolRegistryServiceClient interface {
-	// ListTools answers the catalogue that a caller sees: a seat its own MCP tools and then the company's, an operator the
-	// operator's. Services may ask on behalf of a seat.
+	// ListTools answers a catalogue: a seat's own, which is what it can call, or the whole company's, where `audiences` says who can
+	// call what. A seat sees only its own; everybody else may ask for any.
 	ListTools(context.Context, *v1.ListToolsRequest) (*v1.ListToolsResponse, error)
 	// CallTool calls a tool as the principal that asks. A refusal is a Connect error with a `bullpen.tool.v1.Refusal`; a failure that
 	// an MCP server itself answered is a response with `failed` set and no class.
@@ -110,8 +110,8 @@ func NewToolRegistryServiceClient(client *connect.Client) ToolRegistryServiceCli
 // ToolRegistryServiceHandler is an implementation of the
 // bullpen.toolregistry.v1.ToolRegistryService service.
 type ToolRegistryServiceHandler interface {
-	// ListTools answers the catalogue that a caller sees: a seat its own MCP tools and then the company's, an operator the
-	// operator's. Services may ask on behalf of a seat.
+	// ListTools answers a catalogue: a seat's own, which is what it can call, or the whole company's, where `audiences` says who can
+	// call what. A seat sees only its own; everybody else may ask for any.
 	ListTools(context.Context, *v1.ListToolsRequest) (*v1.ListToolsResponse, error)
 	// CallTool calls a tool as the principal that asks. A refusal is a Connect error with a `bullpen.tool.v1.Refusal`; a failure that
 	// an MCP server itself answered is a response with `failed` set and no class.

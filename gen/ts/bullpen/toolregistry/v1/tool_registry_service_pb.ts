@@ -28,7 +28,7 @@ export const file_bullpen_toolregistry_v1_tool_registry_service: GenFile = /*@__
  */
 export type ListToolsRequest = Message<"bullpen.toolregistry.v1.ListToolsRequest"> & {
   /**
-   * A seat's, for services and operators; empty for the caller's own.
+   * A seat's; empty for the caller's own, and for the company's when the caller is no seat.
    *
    * @generated from field: string seat = 1;
    */
@@ -541,8 +541,8 @@ export const McpServerNodeSchema: GenMessage<McpServerNode> = /*@__PURE__*/
  */
 export const ToolRegistryService: GenService<{
   /**
-   * ListTools answers the catalogue that a caller sees: a seat its own MCP tools and then the company's, an operator the
-   * operator's. Services may ask on behalf of a seat.
+   * ListTools answers a catalogue: a seat's own, which is what it can call, or the whole company's, where `audiences` says who can
+   * call what. A seat sees only its own; everybody else may ask for any.
    *
    * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.ListTools
    */
