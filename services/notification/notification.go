@@ -68,7 +68,7 @@ var Module = run.Module{
 	NewConfig:  func() run.Config { return &Config{} },
 	Migrations: store.Migrations(),
 	Topics: []bus.Topic{
-		{Name: events.Topic, Partitions: 8, Retention: deliveryKeep},
+		{Name: events.Topic, Partitions: 8},
 		{Name: revisionTopic, Partitions: 1, Compacted: true},
 	},
 	Peers: []string{"company"},

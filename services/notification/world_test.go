@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -141,7 +142,8 @@ func setup(t testing.TB, options ...option) *world {
 	require.NoError(t, err)
 	for _, seat := range []string{"quill", "sage"} {
 		w.github.Grant("ghp_"+seat, seat)
-		w.slack.Install(slackdouble.Bot{Token: "xoxb-" + seat, UserID: "U0" + seat, BotID: "B0" + seat, AppID: "A0" + seat, TeamID: "T0ACME"})
+		id := strings.ToUpper(seat)
+		w.slack.Install(slackdouble.Bot{Token: "xoxb-" + seat, UserID: "U0" + id, BotID: "B0" + id, AppID: "A0" + id, TeamID: "T0ACME"})
 	}
 	for _, o := range options {
 		o(w)
@@ -226,7 +228,7 @@ func (w *world) sendGithub(t testing.TB, h githubdouble.Happening) {
 func (w *world) sendSlack(t testing.TB, app string, h slackdouble.Happening) {
 	t.Helper()
 	if h.BotUserID == "" {
-		h.BotUserID, h.AppID = "U0"+app, "A0"+app
+		h.BotUserID, h.AppID = "U0"+strings.ToUpper(app), "A0"+strings.ToUpper(app)
 	}
 	status, body := w.send(t, "/webhooks/slack/"+app, slackdouble.Event(slackSecret, time.Now(), h))
 	require.Equal(t, http.StatusOK, status, body)

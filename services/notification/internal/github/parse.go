@@ -16,10 +16,6 @@ const maxBodyBytes = 1 << 19
 // that is answered beside it. An error, a fault of class invalid, says that
 // the payload cannot be understood.
 func Parse(event string, body []byte, form bool) (*delivery.Notice, string, error) {
-	p, err := decode(body, form)
-	if err != nil {
-		return nil, "", err
-	}
 	read, known := map[string]func(*payload, Target) (*delivery.Notice, string){
 		"issue_comment":               issueComment,
 		"issues":                      issues,
@@ -33,8 +29,12 @@ func Parse(event string, body []byte, form bool) (*delivery.Notice, string, erro
 		"check_suite":                 checkSuite,
 		"workflow_run":                workflowRun,
 	}[event]
-	if !known {
+	if !known { // and what its fields mean is not known either
 		return nil, "events of this kind wake nobody", nil
+	}
+	p, err := decode(body, form)
+	if err != nil {
+		return nil, "", err
 	}
 	target, ok := p.target()
 	if !ok {
