@@ -3,7 +3,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up build test test-kafka chaos bench check lint generate generate-check breaking \
+.PHONY: help demo up build test test-kafka chaos bench check lint fmt generate generate-check breaking \
 	check-deps check-modules tidy sync tools
 
 # Pinned tools (tools/*/go.mod) are built once, into the user's cache.
@@ -53,6 +53,10 @@ lint: tools ## Lint and check the form of contracts and code
 	@buf format --diff --exit-code proto
 	@golangci-lint run $(addsuffix /...,$(FOLDERS))
 	@for dir in tools/depcheck tools/gen; do (cd $$dir && GOWORK=off golangci-lint run); done
+
+fmt: tools ## Format contracts and code
+	@buf format --write proto
+	@golangci-lint fmt $(FOLDERS)
 
 generate: ## Rebuild gen/ from proto/
 	@tools/generate
