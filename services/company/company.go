@@ -13,14 +13,13 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+	// The document names time zones, and an image need not have their tables.
+	_ "time/tzdata"
 
 	"connectrpc.com/connect/v2"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-
-	// The document names time zones, and an image need not have their tables.
-	_ "time/tzdata"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/company/v1/companyv1connect"

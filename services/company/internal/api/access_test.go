@@ -21,15 +21,16 @@ func TestWhoMayAsk(t *testing.T) {
 	type caller struct {
 		name string
 		via  *clients
-		ctx  context.Context
+		as   func(t *testing.T) context.Context
 	}
-	seat := &rpc.Principal{Kind: rpc.KindSeat, Id: "ops-lead", Seat: "ops-lead"}
+	person := func(t *testing.T) context.Context { t.Helper(); return as(t, rpc.KindPerson, "ines-prado") }
+	seat := func(t *testing.T) context.Context { t.Helper(); return as(t, rpc.KindSeat, "ops-lead") }
 	callers := []caller{
-		{"service", b.connect("tracker"), t.Context()},
-		{"operator", b.clients, operator(t)},
-		{"person", b.clients, as(t, rpc.KindPerson, "ines-prado")},
-		{"seat through the door", b.connect("toolregistry"), rpc.As(t.Context(), seat)},
-		{"seat on its own", b.connect("turn"), rpc.As(t.Context(), seat)},
+		{"service", b.connect("tracker"), (*testing.T).Context},
+		{"operator", b.clients, operator},
+		{"person", b.clients, person},
+		{"seat through the door", b.connect("toolregistry"), seat},
+		{"seat on its own", b.connect("turn"), seat},
 	}
 	const everybody, noSeat, writers, services = "all", "no seat", "writers", "services"
 	for name, c := range map[string]struct {
@@ -102,7 +103,7 @@ func TestWhoMayAsk(t *testing.T) {
 					writers:   caller.name == "service" || caller.name == "operator",
 					services:  caller.name == "service",
 				}[c.who]
-				err := c.call(caller.ctx, caller.via)
+				err := c.call(caller.as(t), caller.via)
 				if !allowed {
 					refused(t, err, fault.Forbidden)
 				} else if err != nil && name != "VerifyToken" {

@@ -111,12 +111,12 @@ func operator(t *testing.T) context.Context {
 }
 
 // refused demands a fault of a class and answers it.
-func refused(t *testing.T, err error, class fault.Class) *fault.Error {
+func refused(t *testing.T, err error, class fault.Class) fault.Error {
 	t.Helper()
 	require.Error(t, err)
 	f := rpc.FromError(err)
 	require.Equal(t, class, f.Class, f.Message)
-	return f
+	return *f
 }
 
 // lantern is a company that the tests share.

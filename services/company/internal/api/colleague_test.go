@@ -39,7 +39,7 @@ func TestLookupColleague(t *testing.T) {
 		t.Parallel()
 		out, err := ask(t, "ops")
 		require.NoError(t, err)
-		require.Nil(t, out.Colleague)
+		require.Nil(t, out.GetColleague())
 		require.Len(t, out.GetCandidates(), 2)
 	})
 

@@ -109,7 +109,7 @@ func (h *Handler) ResolveSecrets(ctx context.Context, req *companyv1.ResolveSecr
 		out.Values = append(out.Values, t.Fill(values))
 	}
 	for _, name := range names {
-		if !slices.Contains(out.Secrets, values[name]) {
+		if !slices.Contains(out.GetSecrets(), values[name]) {
 			out.Secrets = append(out.Secrets, values[name])
 		}
 	}

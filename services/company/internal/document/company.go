@@ -41,6 +41,8 @@ type draft struct {
 	// seats stand in document order, those of the root first.
 	seats   []*draftSeat
 	workers []draftWorker
+	// hierarchy is made by checkReferences.
+	hierarchy *hierarchy
 }
 
 // draft reads the whole tree.

@@ -73,7 +73,9 @@ func Parse(text string) (*Company, []Problem) {
 	r := &reader{}
 	d := r.draft(root)
 	r.checkTexts(root)
-	d.checkReferences(r)
+	if len(d.seats) <= maxSeats {
+		d.checkReferences(r)
+	}
 	if len(r.problems) > 0 {
 		return nil, r.sorted()
 	}

@@ -1,6 +1,7 @@
 package document_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,6 +77,32 @@ func TestProblemsAreBoundedAndCounted(t *testing.T) {
 	_, problems := document.Parse(b.String())
 	require.Len(t, problems, 501)
 	require.Equal(t, "2500 more problems are not listed", problems[500].Message)
+}
+
+// Shapes in which a careless reader's time grows with the square of the file.
+func TestHostileFilesAreAnsweredSoon(t *testing.T) {
+	t.Parallel()
+	repeat := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for name, text := range map[string]string{
+		"unknown keys, each compared with all others": "name: Co\n" + repeat(1990, "key%d: v\n"),
+		"seats that all manage their own unit":        "name: Co\nunits:\n  - name: U\n    roles:\n" + repeat(600, "      - {name: s%d, manages: [U]}\n"),
+		"references to nobody":                        "name: Co\nroles:\n" + repeat(2000, "  - {name: s%d, manages: [nobdy, noone, none]}\n"),
+		"more seats than a company may have":          "name: Co\nroles:\n" + repeat(9000, "  - {name: s%d, manages: [nobody]}\n"),
+		"a flow mapping of a megabyte":                "{" + repeat(90_000, "k%d: v, ") + "}",
+		"names as long as the file":                   "name: Co\nroles: [{name: '" + strings.Repeat("${A}", 1<<19) + "'}]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, problems := document.Parse(text)
+			require.NotEmpty(t, problems)
+		})
+	}
 }
 
 func TestDefaultsAreFilledIn(t *testing.T) {

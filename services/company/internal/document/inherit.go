@@ -5,6 +5,7 @@ import "maps"
 // resolve works out what each unit and seat inherits. It is called for a document without problems only.
 func (d *draft) resolve() *Company {
 	c := d.company
+	d.hierarchy.complete()
 	for _, p := range d.providers {
 		c.Providers = append(c.Providers, p.Provider)
 	}

@@ -45,7 +45,7 @@ func (n *names) unit(ref string) *draftUnit { return n.units[strings.ToLower(ref
 func (d *draft) seatNames() []string {
 	out := make([]string, 0, len(d.seats))
 	for _, s := range d.seats {
-		if s.Name != "" && len(out) < 200 {
+		if s.Name != "" && len(out) < maxCandidates {
 			out = append(out, s.Name)
 		}
 	}

@@ -14,6 +14,8 @@ const (
 	maxQuoted = 60
 	// maxListed is how many names a sentence lists.
 	maxListed = 30
+	// maxCandidates is how many names a reference is compared with for a suggestion.
+	maxCandidates = 200
 	// maxSuggestions bounds the work spent on a file that is wrong everywhere.
 	maxSuggestions = 500
 )
@@ -49,7 +51,10 @@ func list(names []string) string {
 // suggestion answers "did you mean `x`?" when one of known is close, and otherwise names them. A file that is wrong in a
 // thousand places gets no more of them: each costs a comparison with every name.
 func (r *reader) suggestion(given string, known []string) string {
-	if near, ok := nearest(given, known); ok && len(r.problems) < maxSuggestions {
+	if len(r.problems) > maxSuggestions {
+		return "look at the problems above first"
+	}
+	if near, ok := nearest(given, known); ok {
 		return "did you mean `" + near + "`?"
 	}
 	if len(known) == 0 {

@@ -18,7 +18,9 @@ const (
 	// maxDepth is far from where a recursive parser runs out of stack.
 	maxDepth = 64
 	// maxNodes counts values after aliases are followed, so a few lines of aliases cannot become a million values.
-	maxNodes = 200_000
+	maxNodes = 100_000
+	// maxTokens is what so many values can be written with.
+	maxTokens = 4 * maxNodes
 )
 
 // checkText looks at bytes and lines, before anything is parsed.
@@ -67,6 +69,10 @@ func strangeByte(line string) (column int, found bool) {
 // checkTokens bounds nesting and the keys of one mapping. A block is known by the columns at which its lists and keys begin,
 // a flow collection by its brackets.
 func checkTokens(tokens token.Tokens) *Flaw {
+	if len(tokens) > maxTokens {
+		at := tokens[maxTokens].Position
+		return flaw(at.Line, at.Column, "the file holds more than %d values", maxNodes)
+	}
 	type level struct{ column, keys int }
 	var blocks []level
 	flow := 0

@@ -1,8 +1,8 @@
 // Package yamltree reads one YAML document into a small tree in which every value knows its line and column.
 //
 // It stands between a stranger's file and a parser that was written for friends: size, depth, and the number of lines,
-// keys and values are bounded before and while the tree is built, so that no file, however it was made, costs more than a
-// fraction of a second or brings the process down. Of YAML it takes what a configuration needs: mappings with plain keys,
+// keys and values are bounded before and while the tree is built, so that no file of 4 MiB, however it was made, costs more
+// than seconds or brings the process down. Of YAML it takes what a configuration needs: mappings with plain keys,
 // lists, scalars, comments, anchors and aliases. Tags, merge keys, complex keys and a second document are refused.
 //
 // It does not know what the document is about. Keys that occur twice are kept, in order, for the reader to complain of,
