@@ -39,8 +39,7 @@ func examples(t *testing.T) string {
 		t.Skip("npm is needed to fetch the payloads")
 	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(root), 0o755))
-	fresh, err := os.MkdirTemp(filepath.Dir(root), "fetch-")
-	require.NoError(t, err)
+	fresh := fmt.Sprintf("%s.%d", root, os.Getpid()) // beside it, so that it can be renamed
 	defer os.RemoveAll(fresh)
 	install := exec.CommandContext(t.Context(), npm, "install", "--prefix", fresh, "--no-audit", "--no-fund", "--ignore-scripts",
 		"@octokit/webhooks-examples@"+examplesVersion)

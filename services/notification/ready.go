@@ -9,7 +9,10 @@ import (
 // Ready says whether webhooks can be taken. Nothing blocks: until a company is
 // active vendors are told to send again, and what was taken is kept.
 func (s *Service) Ready(ctx context.Context) []run.Condition {
-	r := s.roster()
+	r, loaded := s.company.Current()
+	if !loaded {
+		return []run.Condition{{Name: "company", Blocking: true, Detail: "The company service has not answered yet: webhooks are answered 503 until it does."}}
+	}
 	if r == nil {
 		return []run.Condition{{Name: "company", Detail: "No company is active: webhooks are answered 503 until one is."}}
 	}

@@ -113,8 +113,6 @@ type option func(*world)
 
 func withCompany(c *companyv1.Company) option { return func(w *world) { w.office = newOffice(c) } }
 
-func withPool(p *pgxpool.Pool) option { return func(w *world) { w.pool = p } }
-
 func withPosting(p notification.Posting) option { return func(w *world) { w.deps.Posting = p } }
 
 func withWakes(n int) option { return func(w *world) { w.deps.Config.MachineWakes = n } }

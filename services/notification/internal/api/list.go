@@ -20,7 +20,9 @@ type place struct {
 	Before int64 `json:"b"`
 }
 
-func bind(list string, filters ...string) string { return list + "\x00" + strings.Join(filters, "\x00") }
+func bind(list string, filters ...string) string {
+	return list + "\x00" + strings.Join(filters, "\x00")
+}
 
 // cut answers one page of what was read one longer than the page, and the
 // cursor of the next.

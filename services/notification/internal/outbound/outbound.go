@@ -87,6 +87,7 @@ func NewFailure(kind Kind, detail string, cause error) *Failure {
 	return &Failure{Kind: kind, Detail: detail, cause: cause}
 }
 
+// Error answers the detail and the cause: it is the log's form.
 func (f *Failure) Error() string {
 	if f.cause != nil {
 		return f.Detail + ": " + f.cause.Error()

@@ -84,19 +84,17 @@ func (w *Writer) Run(ctx context.Context) error {
 }
 
 func (w *Writer) work(ctx context.Context) {
-	var over *pending // did not fit into the last group
+	var next *pending // what did not fit into the last group
 	for {
-		first := over
-		over = nil
-		if first == nil {
+		if next == nil {
 			select {
-			case first = <-w.waiting:
+			case next = <-w.waiting:
 			case <-ctx.Done():
 				return
 			}
 		}
 		var group []*pending
-		group, over = w.gather(first)
+		group, next = w.gather(next)
 		w.commit(context.WithoutCancel(ctx), group)
 	}
 }
