@@ -18,6 +18,8 @@ const (
 	defaultListen = "127.0.0.1:8080"
 	defaultWait   = time.Minute
 	defaultDrain  = 30 * time.Second
+	// readyPoll is how often it is asked at start whether anything still blocks.
+	readyPoll = 10 * time.Millisecond
 )
 
 // Options is a process, described. Zero values mean the defaults of the flags.

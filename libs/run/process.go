@@ -103,7 +103,7 @@ func nodeName() string {
 // URL answers the base URL of the HTTP listener.
 func (p *Process) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Ready is closed once every module runs. It stays open if the process ends before.
+// Ready is closed once every module runs and /readyz first answers 200. It stays open if the process ends before.
 func (p *Process) Ready() <-chan struct{} { return p.ready }
 
 // Done is closed once the process has ended; Wait does not block then.
@@ -187,10 +187,21 @@ func (p *Process) run(ctx context.Context, m *running) {
 // work is the process's life, ended by its context or by a failure.
 func (p *Process) work(ctx context.Context) error {
 	p.state.set(phaseUp, "")
-	// What starting needed and working does not, such as migrations, goes back to the system.
-	debug.FreeOSMemory()
+	unblocked := time.NewTicker(readyPoll)
+	defer unblocked.Stop()
+	for !p.readiness(ctx).Ready {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-p.failed:
+			return err
+		case <-unblocked.C:
+		}
+	}
 	close(p.ready)
 	p.log.Info("process ready", "url", p.URL(), "modules", len(p.modules), "took", time.Since(p.began).Round(time.Millisecond))
+	// What starting needed and working does not, such as migrations, goes back to the system.
+	debug.FreeOSMemory()
 	select {
 	case <-ctx.Done():
 		return nil

@@ -96,10 +96,13 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 // loadOrg reads the company and writes its containers before anybody can write pages into them.
 func (s *Service) loadOrg(ctx context.Context) (*org.Org, error) {
 	o, err := events.LoadOrg(ctx, s.deps.Company)
+	if err != nil && rpc.FromError(err).Class == fault.NotFound {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	if current, ok := s.org.Current(); ok && current.Revision == o.Revision && current.Epoch == o.Epoch {
+	if current, ok := s.org.Current(); ok && current != nil && current.Revision == o.Revision && current.Epoch == o.Epoch {
 		return current, nil
 	}
 	return o, s.store.SyncContainers(ctx, o)
@@ -137,14 +140,14 @@ func (s *Service) sweep(ctx context.Context) error {
 	}
 }
 
-// Ready implements [run.Readier].
-func (s *Service) Ready(ctx context.Context) []run.Condition {
-	if _, ok := s.org.Current(); ok {
+// Ready implements [run.Readier]: without the company nothing can be served, without an active document nothing needs to be.
+func (s *Service) Ready(context.Context) []run.Condition {
+	switch current, loaded := s.org.Current(); {
+	case !loaded:
+		return []run.Condition{{Name: "company", Blocking: true, Detail: "the company service has not answered yet"}}
+	case current == nil:
+		return []run.Condition{{Name: "company", Detail: "no company document is active: apply one with -company.document, or put one with the API"}}
+	default:
 		return []run.Condition{{Name: "company", OK: true}}
 	}
-	detail := "the company service has not answered yet"
-	if err := s.org.Refresh(ctx); err != nil && rpc.FromError(err).Class == fault.NotFound {
-		detail = "no company document is active: apply one with -company.document, or put one with the API"
-	}
-	return []run.Condition{{Name: "company", Detail: detail}}
 }

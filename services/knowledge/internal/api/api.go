@@ -27,7 +27,7 @@ const defaultLimit = 50
 // Handler serves KnowledgeService. It is safe for concurrent use.
 type Handler struct {
 	Store *store.Store
-	// Org answers the company in force, and false before one is known.
+	// Org answers the company in force: nil when none is, false before that is known.
 	Org func() (*org.Org, bool)
 	Now func() time.Time
 }
@@ -44,7 +44,7 @@ func (h *Handler) caller(ctx context.Context) (*org.Org, noun.Author, error) {
 		return nil, noun.Author{}, fault.New(fault.Forbidden, "a seat calls the knowledge base through the tool registry, not through %s", p.GetIssuer())
 	}
 	o, ok := h.Org()
-	if !ok {
+	if !ok || o == nil {
 		return nil, noun.Author{}, fault.New(fault.Unavailable, "no company is active yet, so there are no containers: apply a company document first")
 	}
 	return o, author(p), nil

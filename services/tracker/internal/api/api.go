@@ -19,7 +19,7 @@ import (
 // Handler serves TrackerService. It is safe for concurrent use.
 type Handler struct {
 	Store *store.Store
-	// Org answers the company in force, and false before one is known.
+	// Org answers the company in force: nil when none is, false before that is known.
 	Org func() (*org.Org, bool)
 	// Colleagues finds whom a text names when it is no handle.
 	Colleagues Colleagues
@@ -38,7 +38,7 @@ func (h *Handler) caller(ctx context.Context) (*org.Org, item.Actor, error) {
 		return nil, item.Actor{}, fault.New(fault.Forbidden, "a seat calls the tracker through the tool registry, not through %s", principal.GetIssuer())
 	}
 	o, ok := h.Org()
-	if !ok {
+	if !ok || o == nil {
 		return nil, item.Actor{}, fault.New(fault.Unavailable, "no company is active yet, so there are no projects: apply a company document first")
 	}
 	return o, actor(principal), nil

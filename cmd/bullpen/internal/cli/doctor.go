@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	notificationv1 "github.com/bullpenhq/bullpen/gen/bullpen/notification/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/notification/v1/notificationv1connect"
+	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
+	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
+	"github.com/bullpenhq/bullpen/libs/run"
+
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/suite"
+)
+
+// lookPatience bounds one look at one service.
+const lookPatience = 5 * time.Second
+
+// finding is one thing that is wrong.
+type finding struct {
+	Service string `json:"service"`
+	What    string `json:"what"`
+}
+
+func (a *app) doctor() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Say in words what is wrong with an installation",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := a.diagnose(cmd.Context())
+			if a.json {
+				if err := a.printJSON(map[string]any{"ok": len(findings) == 0, "findings": findings}); err != nil {
+					return err
+				}
+			} else {
+				for _, f := range findings {
+					fmt.Fprintf(a.Out, "%s: %s\n", f.Service, f.What)
+				}
+			}
+			switch {
+			case len(findings) > 0:
+				return errQuiet
+			case !a.json:
+				fmt.Fprintln(a.Out, "Nothing is wrong.")
+			}
+			return nil
+		},
+	}
+}
+
+// diagnose asks every service how it is, and then whether work waits for something.
+func (a *app) diagnose(ctx context.Context) []finding {
+	findings := []finding{}
+	add := func(service, format string, args ...any) {
+		f := finding{Service: service, What: fmt.Sprintf(format, args...)}
+		if !slices.Contains(findings, f) {
+			findings = append(findings, f)
+		}
+	}
+	asked := map[string]bool{}
+	for _, module := range suite.Modules() {
+		base, err := a.address(module.Name)
+		if err != nil {
+			add(module.Name, "%s", err)
+			continue
+		}
+		if asked[base] {
+			continue
+		}
+		asked[base] = true
+		conditions, err := readiness(ctx, base)
+		if err != nil {
+			add(module.Name, "does not answer on %s: %s", base, err)
+			continue
+		}
+		for _, c := range conditions {
+			if !c.OK && c.Service != "" {
+				add(c.Service, "%s: %s", c.Name, c.Detail)
+			} else if !c.OK {
+				add(module.Name, "%s: %s", c.Name, c.Detail)
+			}
+		}
+	}
+	if len(findings) > 0 && len(asked) == 0 {
+		return findings[:1] // no installation at all: the services need not say it one by one
+	}
+	a.waiting(ctx, add)
+	return findings
+}
+
+// readiness reads /readyz.
+func readiness(ctx context.Context, base string) ([]run.ServiceCondition, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, errors.Unwrap(err) // without the address, which is said already
+	}
+	defer response.Body.Close()
+	var answer run.Readiness
+	err = json.NewDecoder(response.Body).Decode(&answer)
+	return answer.Conditions, err
+}
+
+// waiting looks at mail that is held, servers that fail, messages that do not leave and dead letters.
+func (a *app) waiting(ctx context.Context, add func(service, format string, args ...any)) {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	if client, err := a.turnClient(); err != nil {
+		add("turn", "%s", err)
+	} else if mail, err := client.ListMail(ctx, &turnv1.ListMailRequest{State: "held"}); err != nil {
+		add("turn", "%s", sentence(err))
+	} else {
+		if mail.GetHeldBecause() != "" {
+			add("turn", "mail waits: %s", mail.GetHeldBecause())
+		}
+		for _, m := range mail.GetMail() {
+			add("turn", "mail of %s waits: %s", m.GetSeat(), m.GetReason())
+		}
+		if dead, err := client.ListDeadLetters(ctx, &turnv1.ListDeadLettersRequest{}); err == nil && undriven(dead.GetDeadLetters()) > 0 {
+			add("turn", "%d dead letters wait; `bullpen dead` shows them", undriven(dead.GetDeadLetters()))
+		}
+	}
+	if client, err := a.registryClient(); err == nil {
+		if servers, err := client.ListMcpServers(ctx, &toolregistryv1.ListMcpServersRequest{}); err != nil {
+			add("toolregistry", "%s", sentence(err))
+		} else {
+			for _, s := range servers.GetServers() {
+				if s.GetState() == "failing" || s.GetState() == "partly_failing" {
+					add("mcphost", "MCP server %s is %s: %s", s.GetServer(), s.GetState(), s.GetReason())
+				}
+			}
+		}
+	}
+	if client, err := a.client("notification"); err == nil {
+		notifications := notificationv1connect.NewNotificationServiceClient(client)
+		for _, state := range []string{"unknown", "failed"} {
+			if list, err := notifications.ListOutbound(ctx, &notificationv1.ListOutboundRequest{State: state}); err == nil {
+				for _, m := range list.GetMessages() {
+					add("notification", "an answer of %s to %s is %s: %s", m.GetSeat(), m.GetConversationKey(), state, m.GetDetail())
+				}
+			}
+		}
+		if dead, err := notifications.ListDeadLetters(ctx, &notificationv1.ListDeadLettersRequest{}); err == nil && undriven(dead.GetDeadLetters()) > 0 {
+			add("notification", "%d webhooks could not be processed; `bullpen dead` shows them", undriven(dead.GetDeadLetters()))
+		}
+	}
+}
+
+// undriven counts the dead letters that were not taken in since.
+func undriven[D interface{ GetRedriveTime() T }, T comparable](letters []D) int {
+	var never T
+	count := 0
+	for _, d := range letters {
+		if d.GetRedriveTime() == never {
+			count++
+		}
+	}
+	return count
+}
