@@ -1,0 +1,159 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	"github.com/bullpenhq/bullpen/services/turn/internal/model"
+)
+
+func (b *bundle) holders(t testing.TB) map[string]int {
+	t.Helper()
+	rows, err := b.pool.Query(t.Context(), `select holder, count(*) from seats where expires_at > clock_timestamp() group by 1`)
+	require.NoError(t, err)
+	held := map[string]int{}
+	for rows.Next() {
+		var (
+			holder string
+			n      int
+		)
+		require.NoError(t, rows.Scan(&holder, &n))
+		held[holder] = n
+	}
+	require.NoError(t, rows.Err())
+	return held
+}
+
+func TestWorkersShareTheSeats(t *testing.T) {
+	t.Parallel()
+	c := newCompany(scripted(filing))
+	c.Seats = nil
+	for i := range 7 {
+		c.Seats = append(c.Seats, &companyv1.Seat{Handle: fmt.Sprintf("seat-%d", i), Name: "S", Kind: "agent"})
+	}
+	b := setup(t, c)
+	b.options.LeaseTTL = 600 * time.Millisecond
+	share := func(want ...int) func() bool {
+		return func() bool {
+			held := b.holders(t)
+			for i, n := range want {
+				if got := held[fmt.Sprintf("n%d", i+1)]; n < 0 && got == 0 || n >= 0 && got != n {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	b.start(t, "n1", nil)
+	require.Eventually(t, share(7), patience, 5*time.Millisecond)
+	second := b.start(t, "n2", nil)
+	require.Eventually(t, share(4, 3), patience, 5*time.Millisecond, "the first gives up its surplus")
+	for i := range 7 {
+		b.post(t, letter(fmt.Sprintf("seat-%d", i), "slack:1", "it is broken"))
+	}
+	for _, turn := range b.ended(t, 7) {
+		require.Equal(t, "delivered", turn.Outcome)
+		require.Zero(t, turn.Resumes)
+	}
+	second.stop()
+	require.Eventually(t, share(7, 0), patience, 5*time.Millisecond, "who stops gives its seats back at once")
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+
+	t.Run("lets a running turn end and begins nothing new", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, newCompany())
+		asked, answer := make(chan struct{}, 1), make(chan struct{})
+		b.models = stub{ask: func(context.Context, model.Request) (model.Answer, error) {
+			asked <- struct{}{}
+			<-answer
+			return calls("submit_work", `{"outcome":"blocked","summary":"x","evidence":"y"}`), nil
+		}}
+		b.post(t, letter("ada", "slack:1", "one"))
+		w := b.start(t, "n1", nil)
+		<-asked
+		b.post(t, letter("ada", "slack:2", "two"))
+		go func() { close(answer) }()
+		w.stop()
+		require.Len(t, b.ended(t, 1), 1)
+		waiting, err := b.store.ListMail(t.Context(), "ada", "ready", 10)
+		require.NoError(t, err)
+		require.Len(t, waiting, 1)
+		require.Empty(t, b.holders(t), "the leases are given back at once")
+	})
+
+	t.Run("stops a long turn at its next commit, for another worker to go on", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, newCompany())
+		b.options.DrainTimeout = 50 * time.Millisecond
+		var finish atomic.Bool
+		begun := make(chan struct{}, 1000)
+		b.models = stub{ask: func(ctx context.Context, r model.Request) (model.Answer, error) {
+			if finish.Load() {
+				return calls("submit_work", `{"outcome":"blocked","summary":"x","evidence":"y"}`), nil
+			}
+			begun <- struct{}{}
+			timer := time.NewTimer(20 * time.Millisecond)
+			defer timer.Stop()
+			<-timer.C
+			return calls("get_work_item", fmt.Sprintf(`{"title":"%d"}`, len(r.Rounds))), nil
+		}}
+		c := newCompany()
+		c.TurnEngine.MaxToolRounds = 1000
+		b.office.put(c)
+		b.post(t, letter("ada", "slack:1", "one"))
+		w := b.start(t, "n1", nil)
+		<-begun
+		w.stop()
+		finish.Store(true)
+		b.start(t, "n2", nil)
+		turn := b.ended(t, 1)[0]
+		require.EqualValues(t, 1, turn.Resumes)
+		for _, call := range b.journal(t, turn.ID).Calls() {
+			require.Equal(t, "done", string(call.State))
+		}
+		require.Len(t, b.registry.asked(), int(turn.Rounds)-1, "no step was lost and none made twice")
+	})
+}
+
+func TestCoalescingWindow(t *testing.T) {
+	t.Parallel()
+	c := newCompany(scripted(filing))
+	c.Mail.CoalesceWindowSeconds = 1
+	b := setup(t, c)
+	w := b.start(t, "n1", nil)
+	b.post(t, letter("ada", "slack:1", "it is broken"))
+	w.Wake("ada")
+	b.post(t, letter("ada", "slack:1", "really"))
+	w.Wake("ada")
+	turn := b.ended(t, 1)[0]
+	require.Len(t, turn.MailIDs, 2)
+}
+
+func TestConcurrencyCap(t *testing.T) {
+	t.Parallel()
+	b := setup(t, newCompany())
+	b.options.MaxConcurrent = 1
+	var running, most atomic.Int32
+	b.models = stub{ask: func(context.Context, model.Request) (model.Answer, error) {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		return calls("submit_work", `{"outcome":"blocked","summary":"x","evidence":"y"}`), nil
+	}}
+	for _, seat := range []string{"ada", "bo"} {
+		for i := range 5 {
+			b.post(t, letter(seat, fmt.Sprintf("slack:%d", i), "x"))
+		}
+	}
+	b.start(t, "n1", nil)
+	b.ended(t, 10)
+	require.EqualValues(t, 1, most.Load())
+}
