@@ -209,10 +209,21 @@ func (b *bundle) start(t testing.TB, node string, s *store.Store) *worker {
 	if s == nil {
 		s = b.store
 	}
+	return b.run(t, node, s, b.registry)
+}
+
+// startWith runs an engine with another registry.
+func (b *bundle) startWith(t testing.TB, node string, tools engine.Tools) *worker {
+	t.Helper()
+	return b.run(t, node, b.store, tools)
+}
+
+func (b *bundle) run(t testing.TB, node string, s *store.Store, tools engine.Tools) *worker {
+	t.Helper()
 	options := b.options
 	options.Node = node
 	e := engine.New(engine.Deps{
-		Store: s, Tools: b.registry, Models: b.models, Company: b.office, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Store: s, Tools: tools, Models: b.models, Company: b.office, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	}, options)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

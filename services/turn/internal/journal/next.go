@@ -90,25 +90,22 @@ func (j *Journal) silent() int {
 	return n
 }
 
-// streak counts how many calls up to and with the current one are the same.
+// streak counts how many calls up to and with the current one are the same. It looks back no further than they reach.
 func (j *Journal) streak() int {
-	var hashes [][32]byte
-	for _, round := range j.Rounds {
-		for _, call := range round.Calls {
-			hashes = append(hashes, Hash(call.Tool, call.Args))
-			if !call.State.Ended() {
-				return tail(hashes)
+	current := j.current()
+	same, n, found := Hash(current.Tool, current.Args), 0, false
+	for i := len(j.Rounds) - 1; i >= 0; i-- {
+		calls := j.Rounds[i].Calls
+		for k := len(calls) - 1; k >= 0; k-- {
+			found = found || &calls[k] == current
+			switch {
+			case !found:
+			case calls[k].Tool == current.Tool && Hash(calls[k].Tool, calls[k].Args) == same:
+				n++
+			default:
+				return n
 			}
 		}
-	}
-	return 0
-}
-
-func tail(hashes [][32]byte) int {
-	last := hashes[len(hashes)-1]
-	n := 0
-	for i := len(hashes) - 1; i >= 0 && hashes[i] == last; i-- {
-		n++
 	}
 	return n
 }
