@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
 	"github.com/bullpenhq/bullpen/libs/fault"
@@ -145,4 +146,34 @@ func TestRowsThatAKillLostAreRestoredFromTheJournal(t *testing.T) {
 	journal[1].TurnId = ""
 	_, err = w.turn.RestoreCalls(t.Context(), &toolregistryv1.RestoreCallsRequest{Calls: journal})
 	require.Equal(t, "calls[1].turn_id", refusal(t, err).Field)
+}
+
+func TestCallsAreKeptAsLongAsTheCompanySays(t *testing.T) {
+	t.Parallel()
+	w := build(t, options{still: true, bus: true})
+	w.neighbours.company.ToolResults = &companyv1.ToolResults{AuditDays: 40}
+	var journal []*toolregistryv1.CallRecord
+	for _, days := range []int{50, 35, 1} {
+		journal = append(journal, &toolregistryv1.CallRecord{
+			CallId: fmt.Sprint(days), TurnId: "t1", Tool: "reply", Status: "ok", StartTime: timestamppb.New(time.Now().AddDate(0, 0, -days)),
+		})
+	}
+	_, err := w.turn.RestoreCalls(t.Context(), &toolregistryv1.RestoreCallsRequest{Calls: journal})
+	require.NoError(t, err)
+	w.run(t)
+	require.Eventually(t, func() bool { return len(calls(t, w, &toolregistryv1.ListCallsRequest{}).GetCalls()) == 2 }, 20*time.Second, 10*time.Millisecond)
+}
+
+func TestTheEndWritesTheCallsThatWereMade(t *testing.T) {
+	t.Parallel()
+	w := build(t, options{bus: true})
+	w.neighbours.read = func(context.Context) error { return nil }
+	for range 50 {
+		_, err := w.turn.CallTool(asSeat(t.Context()), &toolregistryv1.CallToolRequest{Tool: "list_projects", CallId: "c"})
+		require.NoError(t, err)
+	}
+	w.stop()
+	_, err := w.turn.CallTool(asSeat(t.Context()), &toolregistryv1.CallToolRequest{Tool: "list_projects", CallId: "last"})
+	require.NoError(t, err, "requests are served until all have ended")
+	require.Len(t, calls(t, w, &toolregistryv1.ListCallsRequest{Limit: 200}).GetCalls(), 51)
 }

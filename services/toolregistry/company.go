@@ -48,13 +48,13 @@ func follow(d Deps) *company {
 func (c *company) run(ctx context.Context) error { return c.follower.Run(ctx) }
 
 // at answers the company, nil when none is active. A turn that runs on a revision which is not the one known here may be ahead of
-// the announcement, so it causes a look, at most one a second.
+// the announcement, so it causes a look, at most one a second. Before the first answer everybody looks.
 func (c *company) at(ctx context.Context, revision string) *companyv1.Company {
-	current, _ := c.follower.Current()
+	current, loaded := c.follower.Current()
 	if current != nil && (revision == "" || revision == current.GetRevisionId()) {
 		return current
 	}
-	if c.mayLook() {
+	if !loaded || c.mayLook() {
 		if err := c.follower.Refresh(ctx); err != nil {
 			return current // the follower has said why
 		}

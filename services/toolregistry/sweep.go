@@ -45,9 +45,14 @@ func (s *Service) sweep(ctx context.Context) error {
 	}
 }
 
+// sweepOnce forgets nothing before it knows how long the company keeps it.
 func (s *Service) sweepOnce(ctx context.Context) error {
+	current := s.company.at(ctx, "")
+	if current == nil {
+		return nil
+	}
 	days := defaultAuditDays
-	if current, _ := s.company.follower.Current(); current.GetToolResults().GetAuditDays() > 0 {
+	if current.GetToolResults().GetAuditDays() > 0 {
 		days = int(current.GetToolResults().GetAuditDays())
 	}
 	before := s.deps.Now().AddDate(0, 0, -days)

@@ -95,7 +95,7 @@ func toolsToJSON(answer *toolregistryv1.ListToolsResponse) listJSON {
 		a := t.GetAnnotations()
 		list.Tools = append(list.Tools, toolJSON{
 			t.GetName(), t.GetTitle(), t.GetDescription(), t.GetSource(),
-			hintsJSON{a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld},
+			hintsJSON{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
 			t.GetDelivers(), t.GetSurfaces(), t.GetAudiences(), t.GetEngineLocal(), t.GetArgumentCount(), schema, t.GetDigest(), t.GetQuarantine(),
 		})
 	}

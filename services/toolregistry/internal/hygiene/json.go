@@ -36,6 +36,9 @@ func (c *Cleaner) suspicious(document string) bool {
 		return true
 	}
 	for i := range c.shapes {
+		if !strings.Contains(document, c.shapes[i].needs) {
+			continue
+		}
 		for _, anchor := range c.shapes[i].anchors {
 			if strings.Contains(document, anchor) {
 				return true

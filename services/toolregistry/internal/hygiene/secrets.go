@@ -13,6 +13,8 @@ type shape struct {
 	anchors []string
 	// pattern begins at the anchor. Its group, or all of it, is the secret.
 	pattern *regexp.Regexp
+	// needs is a text without which there is no secret of the kind anywhere; empty needs nothing.
+	needs string
 	// inWord allows a letter, a digit, `_` or `-` right before the anchor.
 	inWord bool
 }
@@ -20,18 +22,18 @@ type shape struct {
 // shapes answers what is looked for, in this order: a private key holds lines that other patterns would tear apart.
 func shapes() []shape {
 	return []shape{
-		{"private_key", []string{"-----BEGIN "}, regexp.MustCompile(`^-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`), true},
-		{"url_credential", []string{"://"}, regexp.MustCompile(`^://[^\s/?#@:"'<>]*:([^\s/?#@"'<>]+)@`), true},
-		{"password", []string{"password=", "Password=", "PASSWORD=", "passwd=", "pwd="}, regexp.MustCompile(`^[A-Za-z]+=["']?([^\s"'&;,]+)`), true},
-		{"github_token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, regexp.MustCompile(`^gh[pousr]_[A-Za-z0-9]{30,}`), false},
-		{"github_token", []string{"github_pat_"}, regexp.MustCompile(`^github_pat_[A-Za-z0-9_]{22,}`), false},
-		{"gitlab_token", []string{"glpat-"}, regexp.MustCompile(`^glpat-[A-Za-z0-9_-]{20,}`), false},
-		{"slack_token", []string{"xoxb-", "xoxp-", "xoxs-", "xoxa-", "xoxr-", "xapp-"}, regexp.MustCompile(`^(?:xox[bpsar]|xapp)-[A-Za-z0-9-]{10,}`), false},
-		{"aws_key", []string{"AKIA", "ASIA"}, regexp.MustCompile(`^A[KS]IA[0-9A-Z]{16}\b`), false},
-		{"google_key", []string{"AIza"}, regexp.MustCompile(`^AIza[0-9A-Za-z_-]{35}`), false},
-		{"stripe_key", []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_"}, regexp.MustCompile(`^[sr]k_(?:live|test)_[0-9A-Za-z]{16,}`), false},
-		{"api_key", []string{"sk-"}, regexp.MustCompile(`^sk-[A-Za-z0-9_-]{20,}`), false},
-		{"jwt", []string{"eyJ"}, regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`), false},
+		{"private_key", []string{"-----BEGIN "}, regexp.MustCompile(`^-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`), "PRIVATE KEY-----", true},
+		{"url_credential", []string{"://"}, regexp.MustCompile(`^://[^\s/?#@:"'<>]*:([^\s/?#@"'<>]+)@`), "@", true},
+		{"password", []string{"password=", "Password=", "PASSWORD=", "passwd=", "pwd="}, regexp.MustCompile(`^[A-Za-z]+=["']?([^\s"'&;,]+)`), "", true},
+		{"github_token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, regexp.MustCompile(`^gh[pousr]_[A-Za-z0-9]{30,}`), "", false},
+		{"github_token", []string{"github_pat_"}, regexp.MustCompile(`^github_pat_[A-Za-z0-9_]{22,}`), "", false},
+		{"gitlab_token", []string{"glpat-"}, regexp.MustCompile(`^glpat-[A-Za-z0-9_-]{20,}`), "", false},
+		{"slack_token", []string{"xoxb-", "xoxp-", "xoxs-", "xoxa-", "xoxr-", "xapp-"}, regexp.MustCompile(`^(?:xox[bpsar]|xapp)-[A-Za-z0-9-]{10,}`), "", false},
+		{"aws_key", []string{"AKIA", "ASIA"}, regexp.MustCompile(`^A[KS]IA[0-9A-Z]{16}\b`), "", false},
+		{"google_key", []string{"AIza"}, regexp.MustCompile(`^AIza[0-9A-Za-z_-]{35}`), "", false},
+		{"stripe_key", []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_"}, regexp.MustCompile(`^[sr]k_(?:live|test)_[0-9A-Za-z]{16,}`), "", false},
+		{"api_key", []string{"sk-"}, regexp.MustCompile(`^sk-[A-Za-z0-9_-]{20,}`), "", false},
+		{"jwt", []string{"eyJ"}, regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`), "", false},
 	}
 }
 
@@ -53,6 +55,9 @@ func (c *Cleaner) redact(text string) string {
 }
 
 func (s *shape) redact(text string) string {
+	if !strings.Contains(text, s.needs) {
+		return text
+	}
 	for _, anchor := range s.anchors {
 		if strings.Contains(text, anchor) {
 			text = s.redactAt(text, anchor)
