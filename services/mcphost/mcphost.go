@@ -14,8 +14,11 @@ package mcphost
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -40,6 +43,9 @@ import (
 
 // Name is the service's, and that of its schema.
 const Name = "mcphost"
+
+// version is what servers are told.
+const version = "1"
 
 // partitions is how many processes can share the work of a consumer of our events.
 const partitions = 8
@@ -104,9 +110,9 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 	s.company = follow.New(follow.Options[*companyv1.Company]{
 		Bus: d.Bus, Topic: events.CompanyTopic, Group: Name + "-company-" + d.Node, Load: s.load, Log: d.Log,
 	})
-	s.fleet = fleet.New(fleet.Options{Log: d.Log, Now: d.Now}, func() []*companyv1.McpServer {
-		company, _ := s.company.Current()
-		return company.GetMcpServers()
+	s.fleet = fleet.New(fleet.Options{
+		Company: d.Company, Store: s.store, Current: s.company.Current, Changed: s.company.Changed, Log: d.Log, Now: d.Now, Getenv: d.Getenv,
+		Node: d.Node, Version: version, SeatIdle: d.Config.SeatIdle, MaxChildren: d.Config.MaxChildren, ParallelStarts: d.Config.ParallelStarts,
 	})
 	s.handler = &api.Handler{Fleet: s.fleet, Store: s.store, Company: s.company.Current}
 	return s, nil
@@ -137,5 +143,23 @@ func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.company.Run(ctx) })
 	group.Go(func() error { return s.relay.Run(ctx) })
+	group.Go(func() error { return s.fleet.Run(ctx) })
 	return group.Wait()
+}
+
+// Ready implements [run.Readier]. A server that is down makes nothing else unready. Its reason is for those who may ask for it:
+// anybody may read this.
+func (s *Service) Ready(context.Context) []run.Condition {
+	known := run.Condition{Name: "company", OK: true}
+	if _, loaded := s.company.Current(); !loaded {
+		known.OK, known.Blocking, known.Detail = false, true, "the company service has not answered yet"
+	}
+	conditions := []run.Condition{known}
+	failing := s.fleet.Failing()
+	for _, name := range slices.Sorted(maps.Keys(failing)) {
+		conditions = append(conditions, run.Condition{
+			Name: "mcp server " + name, Detail: fmt.Sprintf("%d of its instances are down here: GET /mcp-servers has the reason", failing[name]),
+		})
+	}
+	return conditions
 }

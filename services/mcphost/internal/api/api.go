@@ -36,6 +36,8 @@ func (h *Handler) company(ctx context.Context) (*companyv1.Company, error) {
 	if !known {
 		return nil, fault.New(fault.Unavailable, "The company service has not answered yet, so no MCP server is known: ask again in a moment.")
 	}
+	// The fleet follows too, but whoever asks here must not find it a step behind.
+	h.Fleet.Apply(company)
 	return company, nil
 }
 

@@ -1,0 +1,275 @@
+package fleet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/secrets"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/server"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/session"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
+)
+
+// instance is one child or session, from its first start to its last stop. Its run is the only one that starts and ends sessions;
+// everybody else reads under the lock and waits for changes.
+type instance struct {
+	fleet *Fleet
+	id    identity
+	spec  spec
+	log   *slog.Logger
+	// stop ends run; done is closed when it has returned.
+	stop chan struct{}
+	halt sync.Once
+	done chan struct{}
+
+	mu        sync.Mutex
+	machine   *server.Machine
+	session   *session.Session // while ready
+	redactor  *secrets.Redactor
+	catalogue catalogue
+	changed   chan struct{} // closed at the next change
+	calls     int           // under way
+	usedAt    time.Time
+	retired   bool // takes no more calls
+}
+
+// catalogue is the tools of an instance.
+type catalogue struct {
+	tools    []string // JSON
+	names    map[string]bool
+	digest   string
+	protocol string
+}
+
+func newInstance(f *Fleet, id identity, p spec) *instance {
+	now := f.options.Now()
+	log := f.options.Log.With("mcp_server", id.server)
+	if id.seat != "" {
+		log = log.With("seat", id.seat)
+	}
+	return &instance{
+		fleet: f, id: id, spec: p, log: log, stop: make(chan struct{}), done: make(chan struct{}),
+		machine: server.New(f.options.Policy, rand.Float64, now), changed: make(chan struct{}), usedAt: now,
+	}
+}
+
+// run keeps the instance up until ctx ends or it is told to stop.
+func (i *instance) run(ctx context.Context) {
+	defer close(i.done)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-i.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	for ctx.Err() == nil {
+		if i.change(func(m *server.Machine, now time.Time) bool { return m.Start(now) }) {
+			i.live(ctx)
+		} else {
+			i.rest(ctx)
+		}
+	}
+	i.change(func(m *server.Machine, now time.Time) bool { return m.Stop(now) })
+}
+
+// live starts the server, serves it, and answers when it is down again.
+func (i *instance) live(ctx context.Context) {
+	select {
+	case i.fleet.starts <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	s, err := i.start(ctx)
+	<-i.fleet.starts
+	if err == nil {
+		err = i.serve(ctx, s)
+	}
+	if err != nil && ctx.Err() == nil {
+		i.fail(err)
+	}
+}
+
+// serve watches a session until it is over; ctx ends it.
+func (i *instance) serve(ctx context.Context, s *session.Session) error {
+	defer s.Close()
+	settle := time.NewTimer(0)
+	if !settle.Stop() {
+		<-settle.C
+	}
+	defer settle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			i.withdraw()
+			return nil
+		case <-s.Done():
+			i.withdraw()
+			return &down{cause: s.Cause(), tail: s.Tail()}
+		case <-s.Changed():
+			settle.Reset(i.fleet.options.Settle) // a storm of words about changes is one look
+		case <-settle.C:
+			i.look(ctx, s)
+		}
+	}
+}
+
+// look lists the tools again.
+func (i *instance) look(ctx context.Context, s *session.Session) {
+	ctx, cancel := context.WithTimeout(ctx, defaultStart)
+	defer cancel()
+	tools, err := s.Tools(ctx)
+	switch {
+	case errors.Is(err, session.ErrUnchanged) || ctx.Err() != nil:
+	case err != nil:
+		i.log.Warn("tools cannot be listed again; those of before stay", "error", i.clean(err.Error()))
+	default:
+		i.bring(tools, s.Protocol())
+	}
+}
+
+// down is why an instance is not up.
+type down struct {
+	cause error
+	tail  []string
+}
+
+// Error implements error.
+func (d *down) Error() string { return d.cause.Error() }
+
+func (i *instance) fail(err error) {
+	cause := i.clean(err.Error())
+	var tail []string
+	var d *down
+	if errors.As(err, &d) {
+		tail = d.tail
+	}
+	var h *session.HandshakeError
+	if errors.As(err, &h) {
+		tail = h.Tail
+	}
+	i.log.Error("mcp_server_failed", "reason", cause, "stderr_tail", tail)
+	i.change(func(m *server.Machine, now time.Time) bool { return m.Fail(reasonOf(cause, tail), now) })
+}
+
+// rest waits until the next start is due.
+func (i *instance) rest(ctx context.Context) {
+	i.mu.Lock()
+	due := i.machine.Due()
+	i.mu.Unlock()
+	timer := time.NewTimer(due.Sub(i.fleet.options.Now()))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// change makes a step of the machine, tells whoever waits, and reports it.
+func (i *instance) change(step func(m *server.Machine, now time.Time) bool) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !step(i.machine, i.fleet.options.Now()) {
+		return false
+	}
+	i.announce(true, "")
+	return true
+}
+
+// announce is called under the lock.
+func (i *instance) announce(state bool, digest string) {
+	close(i.changed)
+	i.changed = make(chan struct{})
+	i.fleet.reporter.add(i, store.Fact{Report: i.reportLocked(), StateChanged: state, Digest: digest})
+}
+
+func (i *instance) reportLocked() store.Report {
+	state, reason, since := i.machine.State()
+	return store.Report{
+		Server: i.id.server, Seat: i.id.seat, State: state, Reason: reason, At: since,
+		Tools: len(i.catalogue.tools), Starts: i.machine.Starts(), Protocol: i.catalogue.protocol,
+	}
+}
+
+// up makes a session with its tools the one that calls use.
+func (i *instance) up(s *session.Session, tools []session.Tool) {
+	i.bring(tools, s.Protocol())
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.session = s
+	if i.machine.Up(i.fleet.options.Now()) {
+		i.announce(true, "")
+	}
+}
+
+// withdraw takes the session away from new calls.
+func (i *instance) withdraw() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.session = nil
+}
+
+// bring replaces the tools, and says so only when they are others.
+func (i *instance) bring(tools []session.Tool, protocol string) {
+	next := catalogue{names: map[string]bool{}, protocol: protocol}
+	sum := sha256.New()
+	for _, t := range tools {
+		text := string(i.redactor.JSON(t.JSON))
+		next.tools = append(next.tools, text)
+		next.names[t.Name] = true
+		sum.Write([]byte(text))
+		sum.Write([]byte{0})
+	}
+	next.digest = hex.EncodeToString(sum.Sum(nil))
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	same := next.digest == i.catalogue.digest
+	i.catalogue = next
+	if !same {
+		i.announce(false, next.digest)
+	}
+}
+
+// clean takes the instance's secrets out of a text.
+func (i *instance) clean(text string) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.redactor.Text(text)
+}
+
+// retire lets calls under way finish, at most for patience, and then ends the instance. It does not wait for the end.
+func (i *instance) retire(patience time.Duration) {
+	i.mu.Lock()
+	i.retired = true
+	close(i.changed)
+	i.changed = make(chan struct{})
+	i.mu.Unlock()
+	go func() {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		for {
+			i.mu.Lock()
+			busy, changed := i.calls > 0, i.changed
+			i.mu.Unlock()
+			if !busy {
+				break
+			}
+			select {
+			case <-changed:
+				continue
+			case <-i.done:
+			case <-timer.C:
+			}
+			break
+		}
+		i.halt.Do(func() { close(i.stop) })
+	}()
+}

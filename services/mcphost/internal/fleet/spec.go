@@ -1,0 +1,92 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/secrets"
+)
+
+// identity names an instance: a server, and the seat that it runs as; no seat for a shared one.
+type identity struct{ server, seat string }
+
+const (
+	defaultStart = time.Minute
+	defaultCall  = 300 * time.Second
+	stdio        = "stdio"
+)
+
+// spec is what an instance is started from, templates unfilled. Two instances of equal digest are interchangeable: what else the
+// company says of a server, its prefix or its annotations, takes effect without a restart.
+type spec struct {
+	transport, command, url string
+	args                    []string
+	variables               map[string]string // of the environment, or headers
+	startTimeout            time.Duration
+	digest                  [sha256.Size]byte
+}
+
+// specOf joins a server with the credentials of a seat, which win; own is nil for a shared one.
+func specOf(s *companyv1.McpServer, own map[string]string) spec {
+	p := spec{transport: s.GetTransport(), command: s.GetCommand(), url: s.GetUrl(), args: s.GetArgs(), variables: map[string]string{}}
+	if p.transport == stdio {
+		maps.Copy(p.variables, s.GetEnv())
+	} else {
+		maps.Copy(p.variables, s.GetHeaders())
+	}
+	maps.Copy(p.variables, own)
+	if p.startTimeout = time.Duration(s.GetStartupTimeoutSeconds()) * time.Second; p.startTimeout <= 0 {
+		p.startTimeout = defaultStart
+	}
+	data, err := json.Marshal([]any{p.transport, p.command, p.args, p.url, p.variables, p.startTimeout})
+	if err != nil {
+		panic(fmt.Errorf("texts do not marshal: %w", err))
+	}
+	p.digest = sha256.Sum256(data)
+	return p
+}
+
+// fill answers the spec with its templates filled, for one start.
+func (p spec) fill() (filled *spec, filler *secrets.Filler) {
+	c := p
+	c.args, c.variables = append([]string(nil), p.args...), maps.Clone(p.variables)
+	filler = &secrets.Filler{}
+	filler.Add(c.command, func(v string) { c.command = v })
+	filler.Add(c.url, func(v string) { c.url = v })
+	for i, arg := range c.args {
+		filler.Add(arg, func(v string) { c.args[i] = v })
+	}
+	filler.AddMap(c.variables)
+	return &c, filler
+}
+
+// callTimeout is how long a call may go without progress.
+func callTimeout(s *companyv1.McpServer) time.Duration {
+	if d := time.Duration(s.GetRequestTimeoutSeconds()) * time.Second; d > 0 {
+		return d
+	}
+	return defaultCall
+}
+
+func credentials(c *companyv1.Company, seat, server string) (own map[string]string, ok bool) {
+	for _, s := range c.GetSeats() {
+		if s.GetHandle() == seat {
+			env, ok := s.GetMcpEnv()[server]
+			return env.GetVariables(), ok
+		}
+	}
+	return nil, false
+}
+
+func declaredServer(c *companyv1.Company, name string) *companyv1.McpServer {
+	for _, s := range c.GetMcpServers() {
+		if s.GetName() == name {
+			return s
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/child"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/server"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/session"
+)
+
+// start fills the templates, opens a session and lists its tools, all within the server's own time.
+func (i *instance) start(ctx context.Context) (*session.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, i.spec.startTimeout)
+	defer cancel()
+	filled, filler := i.spec.fill()
+	redactor, err := filler.Fill(ctx, i.fleet.options.Company)
+	if err != nil {
+		return nil, fmt.Errorf("its credentials cannot be resolved: %s", sentence(err))
+	}
+	i.mu.Lock()
+	i.redactor = redactor
+	i.mu.Unlock()
+	options := i.options(filled)
+	if options.Legacy, _, err = i.fleet.options.Store.Legacy(ctx, i.spec.digest[:]); err != nil {
+		i.log.Warn("cannot look up which protocol the server speaks; it is asked again", "error", err)
+	}
+	asked := options.Legacy
+	s, err := session.Open(ctx, options)
+	if err != nil {
+		if asked {
+			i.remember(ctx, false) // it may have learnt the new protocol meanwhile
+		}
+		return nil, err
+	}
+	tools, err := s.Tools(ctx)
+	if err != nil {
+		if cause := s.Cause(); errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			err = errors.New("it did not list its tools in time")
+		} else if ended(s) {
+			err = cause
+		}
+		s.Close()
+		return nil, &down{cause: err, tail: s.Tail()}
+	}
+	if s.Legacy() != asked {
+		i.remember(ctx, s.Legacy())
+	}
+	i.up(s, tools)
+	return s, nil
+}
+
+func ended(s *session.Session) bool {
+	select {
+	case <-s.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (i *instance) options(p *spec) session.Options {
+	o := session.Options{
+		Version: i.fleet.options.Version, Log: i.log,
+		Started: func() { i.change(func(m *server.Machine, now time.Time) bool { return m.Handshake(now) }) },
+	}
+	if p.transport != stdio {
+		o.HTTP = &session.HTTP{URL: p.url, Headers: p.variables}
+		return o
+	}
+	o.Start = func() (*child.Process, error) {
+		return child.Start(child.Options{
+			Path: p.command, Args: p.args, Env: child.Environment(i.fleet.options.Getenv, p.variables),
+			Log: i.log, Redact: i.clean, Grace: i.fleet.options.Grace, Launcher: i.fleet.launcher,
+		})
+	}
+	return o
+}
+
+func (i *instance) remember(ctx context.Context, legacy bool) {
+	if err := i.fleet.options.Store.SetLegacy(ctx, i.spec.digest[:], legacy); err != nil && ctx.Err() == nil {
+		i.log.Warn("cannot remember which protocol the server speaks", "error", err)
+	}
+}
+
+// sentence answers what a fault says to its caller, without the cause.
+func sentence(err error) string {
+	if f, ok := fault.As(err); ok {
+		return f.Message
+	}
+	return err.Error()
+}
