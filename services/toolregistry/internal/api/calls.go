@@ -38,14 +38,13 @@ func (h *Handler) ListCalls(ctx context.Context, req *toolregistryv1.ListCallsRe
 		limit = defaultCalls
 	}
 	filter := store.Filter{Seat: req.GetSeat(), Tool: req.GetTool(), TurnID: req.GetTurnId(), RefusalClass: req.GetRefusalClass()}
-	records, err := h.Store.ListCalls(ctx, filter, after, limit+1)
+	records, more, err := h.Store.ListCalls(ctx, filter, after, limit)
 	if err != nil {
 		return nil, err
 	}
 	response := &toolregistryv1.ListCallsResponse{}
-	if len(records) > limit {
-		records = records[:limit]
-		last := records[limit-1]
+	if more {
+		last := records[len(records)-1]
 		if response.NextCursor, err = page.Encode(bind, store.After{StartedAt: last.StartedAt, ID: last.ID}); err != nil {
 			return nil, err
 		}

@@ -28,8 +28,12 @@ select audit_id, call_id, principal, seat, turn_id, tool, source, arguments, res
        started_at, duration_micros, restored
 from calls`
 
-// ListCalls answers at most limit calls, newest first.
-func (s *Store) ListCalls(ctx context.Context, f Filter, after After, limit int) ([]*call.Record, error) {
+// maxPageBytes ends a page early: results are whole, and a page of long ones must still fit an answer.
+const maxPageBytes = 8 << 20
+
+// ListCalls answers at most limit calls, newest first, and whether there are more. A page of long calls is shorter, but never
+// empty.
+func (s *Store) ListCalls(ctx context.Context, f Filter, after After, limit int) (page []*call.Record, more bool, err error) {
 	var conditions []string
 	var args []any
 	add := func(condition string, values ...any) {
@@ -59,20 +63,32 @@ func (s *Store) ListCalls(ctx context.Context, f Filter, after After, limit int)
 	if len(conditions) > 0 {
 		query += " where " + strings.Join(conditions, " and ")
 	}
-	args = append(args, limit)
+	args = append(args, limit+1)
 	query += fmt.Sprintf(" order by started_at desc, audit_id desc limit $%d", len(args))
 	rows, err := s.pool.Query(ctx, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("list calls: %w", err)
+		return nil, false, fmt.Errorf("list calls: %w", err)
 	}
-	records, err := pgx.CollectRows(rows, scanCall)
-	if err != nil {
-		return nil, fmt.Errorf("list calls: %w", err)
+	defer rows.Close()
+	size := int64(0)
+	for rows.Next() {
+		if len(page) == limit || size > maxPageBytes {
+			return page, true, nil
+		}
+		r, err := scanCall(rows)
+		if err != nil {
+			return nil, false, fmt.Errorf("list calls: %w", err)
+		}
+		size += r.Size()
+		page = append(page, r)
 	}
-	return records, nil
+	if err := rows.Err(); err != nil {
+		return nil, false, fmt.Errorf("list calls: %w", err)
+	}
+	return page, false, nil
 }
 
-func scanCall(row pgx.CollectableRow) (*call.Record, error) {
+func scanCall(row pgx.Row) (*call.Record, error) {
 	var r call.Record
 	var micros int64
 	err := row.Scan(&r.ID, &r.CallID, &r.Principal, &r.Seat, &r.TurnID, &r.Tool, &r.Source, &r.Arguments, &r.Result, &r.Status,

@@ -60,9 +60,10 @@ func TestACallAndItsEventAreWrittenTogether(t *testing.T) {
 	require.NoError(t, s.InsertCalls(t.Context(), batch), "a commit that was not heard of is repeated")
 	require.Equal(t, 2, count(t, pool, `select count(*) from calls`))
 	require.Equal(t, 2, count(t, pool, `select count(distinct event_id) from outbox`))
-	got, err := s.ListCalls(t.Context(), store.Filter{}, store.After{}, 10)
+	got, more, err := s.ListCalls(t.Context(), store.Filter{}, store.After{}, 10)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
+	require.False(t, more)
 	require.Equal(t, big.Result, got[1].Result, "nothing is cut")
 	require.Equal(t, big.Duration, got[1].Duration)
 }
@@ -91,7 +92,7 @@ func TestPagesFollowEachOther(t *testing.T) {
 	seen := map[uuid.UUID]bool{}
 	var after store.After
 	for range 3 {
-		page, err := s.ListCalls(t.Context(), store.Filter{}, after, 3)
+		page, _, err := s.ListCalls(t.Context(), store.Filter{}, after, 3)
 		require.NoError(t, err)
 		for _, r := range page {
 			require.False(t, seen[r.ID])
@@ -110,7 +111,7 @@ func TestPagesFollowEachOther(t *testing.T) {
 		{store.Filter{TurnID: "t2"}, 0},
 		{store.Filter{RefusalClass: "invalid"}, 1},
 	} {
-		page, err := s.ListCalls(t.Context(), c.filter, store.After{}, 10)
+		page, _, err := s.ListCalls(t.Context(), c.filter, store.After{}, 10)
 		require.NoError(t, err)
 		require.Len(t, page, c.want, "%+v", c.filter)
 	}
@@ -160,4 +161,22 @@ func TestOldCallsAreForgottenInPortions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(1), n)
 	require.Equal(t, 2, count(t, pool, `select count(*) from calls`))
+}
+
+func TestAPageOfLongCallsIsShorter(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	for i := range 4 {
+		r := record("ada", "t1", string(rune('a'+i)), noon.Add(time.Duration(i)*time.Second))
+		r.Result = strings.Repeat("whole", 1<<20)
+		require.NoError(t, s.InsertCalls(t.Context(), []*call.Record{r}))
+	}
+	page, more, err := s.ListCalls(t.Context(), store.Filter{}, store.After{}, 10)
+	require.NoError(t, err)
+	require.True(t, more)
+	require.Len(t, page, 2)
+	rest, more, err := s.ListCalls(t.Context(), store.Filter{}, store.After{StartedAt: page[1].StartedAt, ID: page[1].ID}, 10)
+	require.NoError(t, err)
+	require.False(t, more)
+	require.Len(t, rest, 2)
 }
