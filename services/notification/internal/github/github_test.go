@@ -3,6 +3,7 @@ package github
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -81,6 +82,19 @@ func TestMentionsAreThoseOfRunningText(t *testing.T) {
 			require.Equal(t, c.want, got)
 		})
 	}
+}
+
+func TestAnIntricateTextIsReadInTime(t *testing.T) {
+	t.Parallel()
+	for _, sign := range []string{"[", "[](", "> ", "1. ", "- ", "* > 1) ", "`", "<", "*a ", "a|b\n-|-\n", "[a]: b\n", "@a ", "http://a "} {
+		text := "hey @quill\n\n" + strings.Repeat(sign, (MaxCommentCharacters-20)/len(sign))
+		begin := time.Now()
+		require.Contains(t, Mentions(text), Mention{Login: "quill"}, "%q", sign)
+		require.Less(t, time.Since(begin), 2*time.Second, "%q", sign)
+	}
+	require.Equal(t, []Mention{{Login: "quill"}},
+		Mentions(strings.Repeat("[", maxBrackets+1)+" @quill `@a` [@b](c) https://x.example/@c\n> @d\n```\n@e\n```\n"))
+	require.Empty(t, Mentions(strings.Repeat("@quill ", 10_000)), "longer than any comment")
 }
 
 func TestAKeyNamesThePlaceToAnswer(t *testing.T) {

@@ -3,14 +3,11 @@ package github
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/notification/internal/delivery"
 )
-
-// maxBodyBytes is what the longest comment that GitHub takes can have, with
-// room to spare: no honest payload carries more.
-const maxBodyBytes = 1 << 19
 
 // Parse says what a webhook means. A nil notice means nobody, for the reason
 // that is answered beside it. An error, a fault of class invalid, says that
@@ -44,8 +41,9 @@ func Parse(event string, body []byte, form bool) (*delivery.Notice, string, erro
 	if notice == nil {
 		return nil, reason, nil
 	}
-	if len(notice.Body) > maxBodyBytes {
-		return nil, "", fault.New(fault.Invalid, "The text is %d bytes long; GitHub allows %d characters.", len(notice.Body), MaxCommentCharacters)
+	// A check's text is its title and its summary, which may each be long.
+	if n := utf8.RuneCountInString(notice.Body); n > 2*MaxCommentCharacters {
+		return nil, "", fault.New(fault.Invalid, "The text has %d characters; GitHub allows %d.", n, MaxCommentCharacters)
 	}
 	if len(notice.Claims) == 0 {
 		return nil, "it calls nobody", nil
