@@ -18,7 +18,7 @@ const maxNearest = 3
 func (d *Door) resolve(ctx context.Context, p *passage) error {
 	seen := d.Seats.Surface(ctx, p.company, p.caller.seat)
 	tool, ok := seen.Lookup(p.request.Tool)
-	if !ok && len(seen.Missing()) > 0 {
+	if !ok && p.caller.seat != "" && len(seen.Missing()) > 0 {
 		// Its server may have become ready since.
 		d.Seats.Invalidate(p.caller.seat)
 		seen = d.Seats.Surface(ctx, p.company, p.caller.seat)
