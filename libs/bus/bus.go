@@ -101,6 +101,10 @@ type Bus interface {
 	// commits nothing. Of a compacted topic the caller keeps the last message
 	// of each key, as compaction runs late.
 	ReadAll(ctx context.Context, topic string) ([]Message, error)
+	// Empty reports whether a topic was never published to. A topic that was
+	// is not empty, even when retention has taken all its messages; so one
+	// that is empty although somebody published to it has been lost.
+	Empty(ctx context.Context, topic string) (bool, error)
 	// Ping answers whether a broker can be reached and knows its cluster.
 	Ping(ctx context.Context) error
 	// Close closes every subscription, then the connections.

@@ -13,6 +13,40 @@ func (c *client) ReadAll(ctx context.Context, topic string) ([]Message, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
 	}
+	edges, err := c.allEdges(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	var all []Message
+	for p := range len(edges) {
+		msgs, err := c.readPartition(ctx, topic, p, edges[p])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, msgs...)
+	}
+	c.link.found()
+	return all, nil
+}
+
+func (c *client) Empty(ctx context.Context, topic string) (bool, error) {
+	if err := c.usable(); err != nil {
+		return false, err
+	}
+	edges, err := c.allEdges(ctx, topic)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range edges {
+		if e.end > 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// allEdges answers where every partition of a topic begins and ends.
+func (c *client) allEdges(ctx context.Context, topic string) (map[int]edge, error) {
 	count, err := c.partitionCount(ctx, topic)
 	if err != nil {
 		return nil, err
@@ -26,19 +60,7 @@ func (c *client) ReadAll(ctx context.Context, topic string) ([]Message, error) {
 		edges, err = c.edges(ctx, topic, partitions)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	var all []Message
-	for _, p := range partitions {
-		msgs, err := c.readPartition(ctx, topic, p, edges[p])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, msgs...)
-	}
-	c.link.found()
-	return all, nil
+	return edges, err
 }
 
 func (c *client) readPartition(ctx context.Context, topic string, partition int, e edge) ([]Message, error) {

@@ -11,7 +11,8 @@
 //
 // One relay works a schema at a time, under an advisory lock that dies with its connection; the others stand by. What it
 // published but could not mark is published again: at least once on the wire, and package inbox makes it once in effect.
-// Rows stay for a while after they are sent, because a broker can be lost: [Republish] sends them again.
+// Rows stay for a while after they are sent, because a broker can be lost: a relay that starts and finds a topic empty that it
+// had published to sends them again, and [Republish] does so on demand.
 //
 // The table belongs to the service, whose own migration creates it:
 //

@@ -128,6 +128,9 @@ func (r *Relay) session(ctx context.Context) (worked bool, err error) {
 	}
 	r.metrics.leading.Set(1)
 	defer r.metrics.leading.Set(0)
+	if err := r.restore(ctx, conn); err != nil {
+		return false, err
+	}
 
 	var swept time.Time
 	for {

@@ -60,6 +60,9 @@ func readsCompacted(t *testing.T, b Broker) {
 	got, err := c.ReadAll(ctx, topic)
 	require.NoError(t, err)
 	require.Empty(t, got)
+	empty, err := c.Empty(ctx, topic)
+	require.NoError(t, err)
+	require.True(t, empty)
 
 	for round := range 3 {
 		for k := range 10 {
@@ -67,6 +70,10 @@ func readsCompacted(t *testing.T, b Broker) {
 		}
 	}
 	require.NoError(t, c.Publish(ctx, bus.Message{Topic: topic, Key: "k7"}))
+
+	empty, err = c.Empty(ctx, topic)
+	require.NoError(t, err)
+	require.False(t, empty)
 
 	got, err = c.ReadAll(ctx, topic)
 	require.NoError(t, err)
