@@ -84,6 +84,21 @@ func (w *world) standing(surface string) []string {
 	return texts
 }
 
+func TestAReplyToAReviewStaysInItsThread(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.sendGithub(t, githubdouble.Happening{Kind: "review_comment", Body: "@quill why?", ID: 77, InReplyTo: 55, Number: 4})
+	require.Len(t, w.deliveries(t), 1)
+	w.github.Mishaps.Add("create", mishap.Cut(true)) // found again among the pull request's comments
+	res, err := w.reply(t.Context(), "github:acme/shop#4/review-55", "op-1", "because")
+	require.NoError(t, err)
+	require.Equal(t, "applied", res.GetOutcome())
+	require.Contains(t, res.GetUrl(), "pull/4#discussion_r")
+	all := w.github.Comments()
+	require.Len(t, all, 1)
+	require.Equal(t, int64(55), all[0].InReplyTo)
+}
+
 // TestEveryFaultEndsWithOneMessage makes each fault happen to a post, and
 // again to the search that follows where there is one.
 func TestEveryFaultEndsWithOneMessage(t *testing.T) {
