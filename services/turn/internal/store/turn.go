@@ -41,7 +41,7 @@ update turns set state = 'done', outcome = $3, error_kind = $4, summary = $5, en
 where turn_id = $1 and epoch = $2 and state = 'running'
 returning ` + turnColumns
 
-	selectTurn = `select ` + turnColumns + ` from turns where turn_id::text like $1 || '%' order by turn_id limit 2`
+	selectTurn = `select ` + turnColumns + ` from turns where turn_id between $1 and $2 order by turn_id limit 2`
 
 	listTurns = `select ` + turnColumns + ` from turns
 where ($1 = '' or seat = $1) and ($2 = '' or conversation_key = $2) and ($3 = '' or state = $3)
@@ -174,10 +174,11 @@ func scanTurn(row pgx.CollectableRow) (t journal.Turn, err error) {
 
 // Turn answers the one turn whose id begins with prefix. It refuses an ambiguous one.
 func (s *Store) Turn(ctx context.Context, prefix string) (journal.Turn, error) {
-	if strings.ContainsAny(prefix, `%_\`) {
-		return journal.Turn{}, notFound("turn", prefix)
+	low, high, ok := idRange(prefix)
+	if !ok {
+		return journal.Turn{}, notFound("turn", prefix).WithField("turn_id")
 	}
-	rows, err := s.pool.Query(ctx, selectTurn, strings.ToLower(prefix))
+	rows, err := s.pool.Query(ctx, selectTurn, low, high)
 	if err != nil {
 		return journal.Turn{}, fmt.Errorf("read the turn: %w", err)
 	}
@@ -193,6 +194,17 @@ func (s *Store) Turn(ctx context.Context, prefix string) (journal.Turn, error) {
 	default:
 		return turns[0], nil
 	}
+}
+
+// idRange answers the first and last id that begin with prefix; hyphens do not count.
+func idRange(prefix string) (low, high string, ok bool) {
+	const digits = 32
+	hex := strings.ToLower(strings.ReplaceAll(prefix, "-", ""))
+	if len(hex) > digits || strings.Trim(hex, "0123456789abcdef") != "" {
+		return "", "", false
+	}
+	rest := digits - len(hex)
+	return hex + strings.Repeat("0", rest), hex + strings.Repeat("f", rest), true
 }
 
 // TurnFilter narrows a list of turns; empty fields do not.
