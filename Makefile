@@ -3,7 +3,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up build test test-kafka chaos bench check lint fmt generate generate-check breaking \
+.PHONY: help demo up program build test test-kafka chaos bench check lint fmt generate generate-check breaking \
 	check-deps check-modules tidy sync tools
 
 # Pinned tools (tools/*/go.mod) are built once, into the user's cache.
@@ -19,15 +19,18 @@ ARGS ?=
 help: ## Say what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## Do the main job once on real parts and print its timeline
+demo: program ## Do the main job once on real parts and print its timeline
 	@bin/bullpen demo $(ARGS)
 
-up: build ## Run every service in one process until stopped
+up: program ## Run every service in one process until stopped
 	@bin/bullpen up $(ARGS)
 
-build: ## Build the program and every service into bin/
+program: ## Build the all-in-one program, bin/bullpen
 	@tools/preflight build
-	@go build -o bin/ ./cmd/... ./services/*/cmd/...
+	@go build -o bin/ ./cmd/bullpen
+
+build: program ## Build it and every service on its own into bin/
+	@go build -o bin/ ./services/*/cmd/*
 
 test: ## Run every test but Kafka's and the crash matrix, with the race detector
 	@tools/preflight test
@@ -43,7 +46,7 @@ chaos: ## Kill services, Postgres and the broker under load; nothing may be lost
 	@tools/preflight test
 	@BULLPEN_TEST_CHAOS=1 go test -timeout 10m -run Chaos ./cmd/bullpen/...
 
-bench: build ## Measure boot, webhook and turn beside their floors (minutes; needs a quiet machine)
+bench: program ## Measure boot, webhook and turn beside their floors (minutes; needs a quiet machine)
 	@for area in boot webhook turn; do bin/bullpen bench $$area $(ARGS); done
 
 check: generate-check breaking lint check-deps check-modules test ## The gate: all that a change must pass
