@@ -36,9 +36,13 @@ func (l *leases) hold(ctx context.Context, seat string) error {
 	}
 	ticker := time.NewTicker(leasePoll)
 	defer ticker.Stop()
+	known := "" // the holder, as far as it was ever seen
 	for {
 		began := l.options.Now()
 		holder, err := l.options.Store.AcquireLease(ctx, seat, l.options.Lease)
+		if err == nil {
+			known = holder
+		}
 		if err == nil && holder == l.options.Node {
 			l.mu.Lock()
 			l.until[seat] = began.Add(l.options.Lease)
@@ -47,11 +51,10 @@ func (l *leases) hold(ctx context.Context, seat string) error {
 		}
 		select {
 		case <-ctx.Done():
-			f := fault.New(fault.Unavailable, "Another node runs the MCP servers of %s; they move here when it lets go.", seat).WithReason("SEAT_HELD")
-			if err != nil {
-				f = fault.New(fault.Unavailable, "It cannot be found out which node runs the MCP servers of %s: try again.", seat)
+			if known == "" {
+				return fault.New(fault.Unavailable, "It cannot be found out which node runs the MCP servers of %s: try again.", seat).WithCause(err)
 			}
-			return f.WithCause(err)
+			return fault.New(fault.Unavailable, "Another node runs the MCP servers of %s; they move here when it lets go.", seat).WithReason("SEAT_HELD")
 		case <-ticker.C:
 		}
 	}

@@ -1,0 +1,129 @@
+package mcphost_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/services/mcphost"
+)
+
+func seatWith(handle string, servers ...string) *companyv1.Seat {
+	s := &companyv1.Seat{Handle: handle, McpEnv: map[string]*companyv1.Environment{}}
+	for _, name := range servers {
+		s.McpEnv[name] = &companyv1.Environment{Variables: map[string]string{"WHO": handle}}
+	}
+	return s
+}
+
+func TestASeatsChildrenRunOnOneNodeAndMoveWhenItGoes(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	first, second := w.node(t, "n1"), w.node(t, "n2")
+	s, effects := hostile(t, "gh", "")
+	s.Shared = false
+	shared, sharedEffects := hostile(t, "wiki", "")
+	w.apply(t, first, []*companyv1.McpServer{s, shared}, seatWith("ada", "gh"))
+	_, err := first.call(t.Context(), "ada", "gh", "echo", "{}")
+	require.NoError(t, err)
+
+	require.Eventually(t, func() bool { return second.tools(t, "", "wiki").GetState() == "ready" }, 10*time.Second, 10*time.Millisecond)
+	elsewhere := func() *mcphostv1.ServerTools {
+		answer, err := second.ListServerTools(t.Context(), &mcphostv1.ListServerToolsRequest{Seat: "ada", Server: "gh"})
+		require.NoError(t, err)
+		return answer.GetServers()[0]
+	}()
+	require.Equal(t, "failed", elsewhere.GetState())
+	require.Contains(t, elsewhere.GetReason(), "Another node")
+	require.Equal(t, 1, count(t, effects, "start"))
+	require.Equal(t, 2, count(t, sharedEffects, "start"), "a shared server runs on every node")
+
+	// Either node shows what both run.
+	require.Eventually(t, func() bool {
+		answer, err := second.ListServers(t.Context(), &mcphostv1.ListServersRequest{})
+		require.NoError(t, err)
+		gh, wiki := answer.GetServers()[0].GetInstances(), answer.GetServers()[1].GetInstances()
+		return len(gh) == 1 && gh[0].GetNode() == "n1" && gh[0].GetSeat() == "ada" && gh[0].GetState() == "ready" && len(wiki) == 2
+	}, 10*time.Second, 10*time.Millisecond)
+
+	first.stop()
+	_, err = second.call(t.Context(), "ada", "gh", "echo", "{}")
+	require.NoError(t, err)
+	require.Equal(t, 2, count(t, effects, "start"))
+}
+
+func TestASeatWhoseLeaseIsLostLosesItsChildrenAtOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	n := w.node(t, "n1")
+	s, effects := hostile(t, "gh", "")
+	s.Shared = false
+	w.apply(t, n, []*companyv1.McpServer{s}, seatWith("ada", "gh"))
+	_, err := n.call(t.Context(), "ada", "gh", "echo", "{}")
+	require.NoError(t, err)
+	require.Len(t, childrenOf(t, effects), 1)
+	_, err = w.pool.Exec(t.Context(), `update seat_leases set node = 'n2', expires_at = now() + interval '1 minute'`)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(childrenOf(t, effects)) == 0 }, 15*time.Second, 20*time.Millisecond)
+	_, err = n.CallServerTool(t.Context(), &mcphostv1.CallServerToolRequest{Server: "gh", Tool: "echo", Seat: "ada", Timeout: durationpb.New(500 * time.Millisecond)})
+	require.Equal(t, "SEAT_HELD", refusal(t, err, fault.Unavailable, "").Reason)
+}
+
+func TestASeatsIdleChildrenEnd(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	n := w.node(t, "n1", func(c *mcphost.Config) { c.SeatIdle = time.Second })
+	s, effects := hostile(t, "gh", "")
+	s.Shared = false
+	w.apply(t, n, []*companyv1.McpServer{s}, seatWith("ada", "gh"))
+	_, err := n.call(t.Context(), "ada", "gh", "echo", "{}")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(childrenOf(t, effects)) == 0 }, 10*time.Second, 20*time.Millisecond)
+	_, err = n.call(t.Context(), "ada", "gh", "echo", "{}")
+	require.NoError(t, err)
+}
+
+func TestIdleChildrenMakeRoomAtTheCeilingAndBusyOnesDoNot(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	n := w.node(t, "n1", func(c *mcphost.Config) { c.MaxChildren = 1 })
+	s, effects := hostile(t, "gh", "")
+	s.Shared = false
+	w.apply(t, n, []*companyv1.McpServer{s}, seatWith("ada", "gh"), seatWith("bo", "gh"), seatWith("cy", "gh"))
+	_, err := n.call(t.Context(), "ada", "gh", "echo", "{}")
+	require.NoError(t, err)
+	hung := make(chan error, 1)
+	go func() {
+		_, err := n.CallServerTool(t.Context(), &mcphostv1.CallServerToolRequest{Server: "gh", Tool: "hang", Seat: "bo", Timeout: durationpb.New(2 * time.Second)})
+		hung <- err
+	}()
+	require.Eventually(t, func() bool { return count(t, effects, "hang") == 1 }, 5*time.Second, 10*time.Millisecond)
+	_, err = n.call(t.Context(), "cy", "gh", "echo", "{}")
+	require.Equal(t, "TOO_MANY_SERVERS", refusal(t, err, fault.Unavailable, "").Reason)
+	refusal(t, <-hung, fault.Unavailable, fault.OutcomeUnknown)
+}
+
+func TestManyCallersOfASeatStartOneChild(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	n := w.node(t, "n1")
+	s, effects := hostile(t, "gh", "")
+	s.Shared = false
+	w.apply(t, n, []*companyv1.McpServer{s}, seatWith("ada", "gh"))
+	done := make(chan error, 16)
+	for range cap(done) {
+		go func() {
+			_, err := n.call(t.Context(), "ada", "gh", "echo", "{}")
+			done <- err
+		}()
+	}
+	for range cap(done) {
+		require.NoError(t, <-done)
+	}
+	require.Equal(t, 1, count(t, effects, "start"))
+}

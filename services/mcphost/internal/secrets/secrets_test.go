@@ -1,0 +1,87 @@
+package secrets_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/secrets"
+)
+
+func TestValuesAreTakenOutHoweverTheyAreSpelt(t *testing.T) {
+	t.Parallel()
+	r := secrets.NewRedactor([]string{"pass\"word\n1", "tökén", "hunter2", "hunter2-longer", "12345678", "abc"})
+	for in, out := range map[string]string{
+		`{"a":"x hunter2 y","n":9007199254740993}`:        `{"a":"x [redacted] y","n":9007199254740993}`,
+		`{"a":"hunter2-longer"}`:                          `{"a":"[redacted]"}`,
+		`{"a":"pass\"word\n1"}`:                           `{"a":"[redacted]"}`,
+		`{"a":"t\u00f6k\u00e9n","b":"\u0068unter2"}`:      `{"a":"[redacted]","b":"[redacted]"}`,
+		`{"hunter2":[1.50,"hunter2"]}`:                    `{"[redacted]":[1.50,"[redacted]"]}`,
+		`{"n":12345678}`:                                  `{"n":"[redacted]"}`,
+		`{ "a" : "<b>\u00e9\n",  "n":1e400, "abc":"abc"}`: `{ "a" : "<b>\u00e9\n",  "n":1e400, "abc":"abc"}`,
+	} {
+		require.Equal(t, out, string(r.JSON([]byte(in))))
+	}
+	require.Equal(t, "a [redacted] b", r.Text("a hunter2 b"))
+	var none *secrets.Redactor
+	require.Equal(t, "hunter2", none.Text("hunter2"))
+}
+
+func TestAKeyOfSeveralLinesIsTakenOutLineByLine(t *testing.T) {
+	t.Parallel()
+	r := secrets.NewRedactor([]string{"-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nshort\n"})
+	require.Equal(t, "line: [redacted]", r.Text("line: MIIEvQIBADANBgkq"))
+	require.Equal(t, "short", r.Text("short"))
+}
+
+func TestNoDocumentKeepsAValueAndEveryDocumentStaysOne(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		secret := rapid.StringN(4, 20, 80).Draw(t, "secret")
+		r := secrets.NewRedactor([]string{secret})
+		data, err := json.Marshal(map[string]any{"a": rapid.String().Draw(t, "before") + secret, "b": []any{secret, rapid.Float64().Draw(t, "n")}})
+		require.NoError(t, err)
+		var out map[string]any
+		require.NoError(t, json.Unmarshal(r.JSON(data), &out))
+		var utf8 string // what JSON makes of the secret
+		text, err := json.Marshal(secret)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &utf8))
+		require.NotContains(t, out["b"].([]any)[0], utf8)
+	})
+}
+
+type vault struct{ requests int }
+
+func (v *vault) ResolveSecrets(_ context.Context, r *companyv1.ResolveSecretsRequest) (*companyv1.ResolveSecretsResponse, error) {
+	v.requests++
+	if len(r.GetTemplates()) > 256 {
+		return nil, fmt.Errorf("too many")
+	}
+	answer := &companyv1.ResolveSecretsResponse{Secrets: []string{"value"}}
+	for _, text := range r.GetTemplates() {
+		answer.Values = append(answer.Values, "filled "+text)
+	}
+	return answer, nil
+}
+
+func TestOnlyTemplatesAreAskedForAndAnyNumberOfThem(t *testing.T) {
+	t.Parallel()
+	v := &vault{}
+	var f secrets.Filler
+	m := map[string]string{"plain": "x$y"}
+	for i := range 300 {
+		m[fmt.Sprint(i)] = "${A}"
+	}
+	f.AddMap(m)
+	_, err := f.Fill(t.Context(), v)
+	require.NoError(t, err)
+	require.Equal(t, 2, v.requests)
+	require.Equal(t, "x$y", m["plain"])
+	require.Equal(t, "filled ${A}", m["299"])
+}

@@ -1,0 +1,142 @@
+package mcphost_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+)
+
+// published is the version of the reference servers that the tests run.
+const published = "2026.8.31"
+
+var (
+	installed   sync.Once
+	installFail error
+)
+
+// reference answers the entry point of one of the reference servers, which npm installs once into the user's cache.
+func reference(t testing.TB, name string) string {
+	t.Helper()
+	if _, err := exec.LookPath("npm"); err != nil {
+		if os.Getenv("BULLPEN_TEST_REQUIRE") == "1" {
+			t.Fatal("npm is needed to run the reference servers")
+		}
+		t.Skip("npm is needed to run the reference servers")
+	}
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	folder := filepath.Join(cache, "bullpen", "mcp-servers-"+published)
+	installed.Do(func() { installFail = install(folder) })
+	require.NoError(t, installFail)
+	return filepath.Join(folder, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
+}
+
+func install(folder string) error {
+	if _, err := os.Stat(filepath.Join(folder, "complete")); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	args := []string{"install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder}
+	for _, name := range []string{"everything", "filesystem", "memory"} {
+		args = append(args, "@modelcontextprotocol/server-"+name+"@"+published)
+	}
+	if err := exec.Command("npm", args...).Run(); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "complete"), nil, 0o600)
+}
+
+func script(t testing.TB, name string, args ...string) *companyv1.McpServer {
+	t.Helper()
+	return &companyv1.McpServer{
+		Name: name, Transport: "stdio", Command: "node", Args: append([]string{reference(t, name)}, args...), Shared: true, StartupTimeoutSeconds: 60,
+	}
+}
+
+// text answers the text of a result.
+func text(t testing.TB, result string) string {
+	t.Helper()
+	var r struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(result), &r))
+	require.NotEmpty(t, r.Content, result)
+	return r.Content[0].Text
+}
+
+func TestTheReferenceServersServe(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "hello.txt"), []byte("hello from a file"), 0o600))
+	memory := script(t, "memory")
+	memory.Env = map[string]string{"MEMORY_FILE_PATH": filepath.Join(folder, "memory.json")}
+	w := setup(t)
+	n := w.node(t, "n1")
+	w.apply(t, n, []*companyv1.McpServer{script(t, "everything", "stdio"), script(t, "filesystem", folder), memory})
+	for _, name := range []string{"everything", "filesystem", "memory"} {
+		s := n.tools(t, "", name)
+		require.Equal(t, "ready", s.GetState(), s.GetReason())
+		require.NotEmpty(t, s.GetToolsJson())
+	}
+	answer, err := n.call(t.Context(), "", "everything", "echo", `{"message":"hi"}`)
+	require.NoError(t, err)
+	require.Contains(t, text(t, answer.GetResultJson()), "hi")
+	answer, err = n.call(t.Context(), "", "filesystem", "read_text_file", `{"path":`+strconv.Quote(filepath.Join(folder, "hello.txt"))+`}`)
+	require.NoError(t, err)
+	require.Equal(t, "hello from a file", text(t, answer.GetResultJson()))
+	answer, err = n.call(t.Context(), "", "filesystem", "read_text_file", `{"path":"/etc/passwd"}`)
+	require.NoError(t, err)
+	require.True(t, answer.GetFailed(), "a failure that the server answers is an answer")
+	_, err = n.call(t.Context(), "", "memory", "create_entities", `{"entities":[{"name":"Ada","entityType":"person","observations":["likes tea"]}]}`)
+	require.NoError(t, err)
+	answer, err = n.call(t.Context(), "", "memory", "search_nodes", `{"query":"tea"}`)
+	require.NoError(t, err)
+	require.Contains(t, text(t, answer.GetResultJson()), "Ada")
+}
+
+func TestAServerAtAnAddressServesAndIsGreetedAgainWhenItForgets(t *testing.T) {
+	t.Parallel()
+	entry := reference(t, "everything")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := listener.Addr().(*net.TCPAddr).Port
+	require.NoError(t, listener.Close())
+	start := func() (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cmd := exec.CommandContext(ctx, "node", entry, "streamableHttp")
+		cmd.Env = append(os.Environ(), "PORT="+strconv.Itoa(port))
+		require.NoError(t, cmd.Start())
+		return sync.OnceFunc(func() { cancel(); _ = cmd.Wait() })
+	}
+	stop := start()
+	t.Cleanup(func() { stop() })
+	w := setup(t)
+	n := w.node(t, "n1")
+	w.apply(t, n, []*companyv1.McpServer{{Name: "web", Transport: "http", Url: "http://127.0.0.1:" + strconv.Itoa(port) + "/mcp", Shared: true, StartupTimeoutSeconds: 30}})
+	require.Eventually(t, func() bool { return n.tools(t, "", "web").GetState() == "ready" }, time.Minute, 50*time.Millisecond)
+	answer, err := n.call(t.Context(), "", "web", "echo", `{"message":"over HTTP"}`)
+	require.NoError(t, err)
+	require.Contains(t, text(t, answer.GetResultJson()), "over HTTP")
+
+	stop() // with all its sessions
+	stop = start()
+	require.Eventually(t, func() bool {
+		answer, err := n.call(t.Context(), "", "web", "echo", `{"message":"again"}`)
+		return err == nil && !answer.GetFailed()
+	}, time.Minute, 50*time.Millisecond)
+}
