@@ -45,7 +45,6 @@ func filler(n int) []byte {
 func TestHostileRequestsGetTheirRightAnswer(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	const cap = 25 << 20
 	slackEvent := func(at time.Time) signed.Webhook {
 		return slackdouble.Event(slackSecret, at, slackdouble.Happening{Text: "<@U0QUILL> hi", TS: slackdouble.TS(at), BotUserID: "U0QUILL"})
 	}
@@ -69,8 +68,6 @@ func TestHostileRequestsGetTheirRightAnswer(t *testing.T) {
 		want int
 		word string
 	}{
-		"as large as allowed":             {githubPath, comment("large", filler(cap)), 200, "accepted"},
-		"one byte more":                   {githubPath, comment("larger", filler(cap+1)), 413, "25 MiB"},
 		"compressed":                      {githubPath, compressed(), 415, "Content-Encoding"},
 		"identity is no compression":      {githubPath, comment("identity", payload("@quill")).With("Content-Encoding", "identity"), 200, "accepted"},
 		"a form":                          {githubPath, githubdouble.Sign(githubdouble.Envelope{Secret: githubSecret, Event: "issue_comment", DeliveryID: "form", Form: true}, payload("@quill form")), 200, "accepted"},
@@ -111,7 +108,7 @@ func TestHostileRequestsGetTheirRightAnswer(t *testing.T) {
 	}
 	var dead int
 	require.NoError(t, w.pool.QueryRow(t.Context(), `select count(*) from webhooks where state = 'dead' and reason <> ''`).Scan(&dead))
-	require.Equal(t, 9, dead, "the large one, broken, deep, shape, empty, formless, two ids, and Slack's broken and deep")
+	require.Equal(t, 8, dead, "broken, deep, shape, empty, formless, two ids, and Slack's broken and deep")
 	for _, d := range w.deliveries(t) {
 		require.NotContains(t, d.GetBody(), "\x00")
 	}
@@ -126,19 +123,35 @@ func legacy(hook signed.Webhook) signed.Webhook {
 // chunked hides how long a body is.
 type chunked struct{ io.Reader }
 
-func TestAChunkedBodyIsCappedWhileItIsRead(t *testing.T) {
+func TestTheCapIsExactWhetherAnnouncedOrNot(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	for size, want := range map[int]int{25 << 20: http.StatusOK, 25<<20 + 1: http.StatusRequestEntityTooLarge} {
-		hook := comment(fmt.Sprint(size), filler(size))
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+githubPath, chunked{bytes.NewReader(hook.Body)})
+	const largest = 25 << 20
+	send := func(size int, announced bool) int {
+		hook := comment(fmt.Sprint(size, announced), filler(size))
+		var body io.Reader = bytes.NewReader(hook.Body)
+		if !announced {
+			body = chunked{body}
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+githubPath, body)
 		require.NoError(t, err)
 		req.Header = hook.Header
 		res, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)
 		require.NoError(t, res.Body.Close())
-		require.Equal(t, want, res.StatusCode)
+		return res.StatusCode
 	}
+	for _, announced := range []bool{true, false} {
+		require.Equal(t, http.StatusRequestEntityTooLarge, send(largest+1, announced))
+		status := send(largest, announced)
+		for status == http.StatusServiceUnavailable { // a slow machine; a vendor would send it again too
+			status = send(largest, announced)
+		}
+		require.Equal(t, http.StatusOK, status)
+	}
+	var lengths []int
+	require.NoError(t, w.pool.QueryRow(t.Context(), `select array_agg(length(body)) from webhooks`).Scan(&lengths))
+	require.Equal(t, []int{largest, largest}, lengths)
 }
 
 func TestOnlyPostIsAWebhook(t *testing.T) {

@@ -155,32 +155,36 @@ func infrastructure(err error) bool {
 // bury makes the oldest webhook of a lane a dead letter.
 func (r *Router) bury(ctx context.Context, lane int, cause error) error {
 	_, err := r.o.Store.RouteLane(ctx, lane, 1, func(ctx context.Context, l *store.Lane, webhooks []store.Webhook) error {
-		return r.settle(ctx, l, &webhooks[0], dead(cause))
+		return r.settle(ctx, l, webhooks, []store.Settlement{dead(cause)})
 	})
 	return err
 }
 
 // route is one transaction's work.
 func (r *Router) route(ctx context.Context, l *store.Lane, webhooks []store.Webhook) error {
+	settlements := make([]store.Settlement, len(webhooks))
 	for i := range webhooks {
-		settlement, err := r.one(ctx, l, &webhooks[i])
-		if err != nil {
-			return err
-		}
-		if err := r.settle(ctx, l, &webhooks[i], settlement); err != nil {
+		var err error
+		if settlements[i], err = r.one(ctx, l, &webhooks[i]); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.settle(ctx, l, webhooks, settlements)
 }
 
-func (r *Router) settle(ctx context.Context, l *store.Lane, w *store.Webhook, s store.Settlement) error {
-	if err := l.Settle(ctx, w.ID, s); err != nil {
+func (r *Router) settle(ctx context.Context, l *store.Lane, webhooks []store.Webhook, settlements []store.Settlement) error {
+	for i := range webhooks {
+		settlements[i].Webhook = webhooks[i].ID
+	}
+	if err := l.Settle(ctx, settlements...); err != nil {
 		return err
 	}
-	r.settled.WithLabelValues(w.Source, s.State).Inc()
-	if s.State == store.Dead {
-		r.o.Log.Warn("webhook cannot be understood", "source", w.Source, "event", w.Event, "delivery", w.Delivery, "reason", s.Reason)
+	for i, s := range settlements {
+		w := &webhooks[i]
+		r.settled.WithLabelValues(w.Source, s.State).Inc()
+		if s.State == store.Dead {
+			r.o.Log.Warn("webhook cannot be understood", "source", w.Source, "event", w.Event, "delivery", w.Delivery, "reason", s.Reason)
+		}
 	}
 	return nil
 }

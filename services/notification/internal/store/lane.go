@@ -29,6 +29,8 @@ update webhooks set state = $2, reason = $3, decisions = $4, attempts = attempts
 
 // Settlement is what became of a webhook.
 type Settlement struct {
+	// Webhook is its id.
+	Webhook int64
 	// State is routed, ignored or dead.
 	State     string
 	Reason    string
@@ -79,18 +81,22 @@ type Lane struct {
 	encode Encode
 }
 
-// Settle records what became of a webhook.
-func (l *Lane) Settle(ctx context.Context, webhook int64, s Settlement) error {
-	decisions := s.Decisions
-	if decisions == nil {
-		decisions = []delivery.Decision{}
+// Settle records what became of webhooks, in one round trip.
+func (l *Lane) Settle(ctx context.Context, settlements ...Settlement) error {
+	batch := &pgx.Batch{}
+	for _, s := range settlements {
+		decisions := s.Decisions
+		if decisions == nil {
+			decisions = []delivery.Decision{}
+		}
+		encoded, err := json.Marshal(decisions)
+		if err != nil {
+			return fmt.Errorf("encode decisions: %w", err)
+		}
+		batch.Queue(settleWebhook, s.Webhook, s.State, s.Reason, encoded)
 	}
-	encoded, err := json.Marshal(decisions)
-	if err != nil {
-		return fmt.Errorf("encode decisions: %w", err)
-	}
-	if _, err := l.tx.Exec(ctx, settleWebhook, webhook, s.State, s.Reason, encoded); err != nil {
-		return fmt.Errorf("settle webhook: %w", err)
+	if err := l.tx.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("settle webhooks: %w", err)
 	}
 	return nil
 }
