@@ -1,0 +1,1 @@
+create table things (id int primary key);
