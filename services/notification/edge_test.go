@@ -128,7 +128,7 @@ func TestTheCapIsExactWhetherAnnouncedOrNot(t *testing.T) {
 	w := setup(t)
 	const largest = 25 << 20
 	send := func(size int, announced bool) int {
-		hook := comment(fmt.Sprint(size, announced), filler(size))
+		hook := comment(fmt.Sprintf("%d-%t", size, announced), filler(size))
 		var body io.Reader = bytes.NewReader(hook.Body)
 		if !announced {
 			body = chunked{body}
