@@ -274,7 +274,7 @@ func told(deliveries []*notificationv1.Delivery) []string {
 	return short
 }
 
-// state answers the state and reason of every webhook, in order.
+// states answers the state and reason of every webhook, in order.
 func (w *world) states(t testing.TB) []string {
 	t.Helper()
 	w.routed(t)
