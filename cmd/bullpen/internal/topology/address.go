@@ -14,8 +14,8 @@ const (
 	highestPort = 30_000
 )
 
-// freeAddresses answers n free addresses on loopback. It holds all of them before it lets go of any, so that they differ.
-func freeAddresses(n int) ([]string, error) {
+// FreeAddresses answers n free addresses on loopback that no outgoing connection takes. It holds all of them before it lets go of any, so that they differ.
+func FreeAddresses(n int) ([]string, error) {
 	var addresses []string
 	for range 100 * n {
 		address := fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(highestPort-lowestPort))

@@ -62,7 +62,7 @@ type Topology struct {
 // Start starts every service at once, as compose does, and answers when all are ready. When one cannot become ready, all are
 // ended and the error has the end of its log. The caller closes the topology.
 func Start(ctx context.Context, o Options) (*Topology, error) {
-	addresses, err := freeAddresses(len(Services()))
+	addresses, err := FreeAddresses(len(Services()))
 	if err != nil {
 		return nil, err
 	}
