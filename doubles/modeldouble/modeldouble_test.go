@@ -3,6 +3,7 @@ package modeldouble_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -246,7 +247,7 @@ func TestFaults(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "model_context_window_exceeded", answer.stop)
 		_, err = openaiClient(true)(t.Context(), s.URL(), "key")
-		refused, ok := err.(*openai.Error)
+		refused, ok := errors.AsType[*openai.Error](err)
 		require.True(t, ok)
 		require.Equal(t, "context_length_exceeded", refused.Code)
 		require.Len(t, s.Bills(), 1)

@@ -31,6 +31,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/follow"
 	"github.com/bullpenhq/bullpen/libs/inbox"
 	"github.com/bullpenhq/bullpen/libs/outbox"
+	"github.com/bullpenhq/bullpen/libs/presence"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/libs/run"
 	"github.com/bullpenhq/bullpen/services/turn/internal/api"
@@ -95,6 +96,7 @@ type Service struct {
 	relay    *outbox.Relay
 	consumer *inbox.Consumer
 	company  *follow.Follower[*companyv1.Company]
+	presence *presence.Presence
 }
 
 // New builds the service on a migrated schema.
@@ -108,9 +110,10 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 	s.company = follow.New(follow.Options[*companyv1.Company]{
 		Bus: d.Bus, Topic: revisionTopic, Group: "turn-follow-" + d.Node, Load: s.loadCompany, Log: d.Log,
 	})
+	s.presence = presence.New(d.Pool, d.Node, presence.Options{Log: d.Log})
 	s.engine = engine.New(engine.Deps{
-		Store: kept, Tools: d.Tools, Models: model.NewRegistry(s.resolve, d.Log, d.Now), Company: s.company, Log: d.Log,
-		Metrics: d.Metrics, Now: d.Now,
+		Store: kept, Tools: d.Tools, Models: model.NewRegistry(s.resolve, d.Log, d.Now), Company: s.company, Presence: s.presence,
+		Log: d.Log, Metrics: d.Metrics, Now: d.Now,
 	}, engine.Options{
 		Node: d.Node, LeaseTTL: d.Config.LeaseTTL, MaxConcurrent: d.Config.MaxConcurrent, DrainTimeout: d.Config.DrainTimeout,
 		Poll: d.Config.Poll,
@@ -143,6 +146,8 @@ func (s *Service) Run(ctx context.Context) error {
 		return s.engine.Run(running)
 	})
 	group.Go(func() error { return s.relay.Run(after) })
+	// While the engine drains it still holds seats.
+	group.Go(func() error { return s.presence.Run(after) })
 	return group.Wait()
 }
 
@@ -164,6 +169,9 @@ func (s *Service) sweep(ctx context.Context) error {
 
 // Ready implements run.Readier: a seat that waits for a model is worth saying and does not stop the rest.
 func (s *Service) Ready(context.Context) []run.Condition {
+	if _, loaded := s.company.Current(); !loaded {
+		return []run.Condition{{Name: "company", Blocking: true, Detail: "the company service has not answered yet"}}
+	}
 	models := run.Condition{Name: "turns", OK: true}
 	if why := s.engine.HeldBecause(); why != "" {
 		models.OK, models.Detail = false, why

@@ -45,6 +45,7 @@ func BenchmarkJournaledSteps(b *testing.B) {
 }
 
 func stepRate(b *testing.B, turns int) (rate, p50 float64) {
+	b.Helper()
 	c := newCompany()
 	c.TurnEngine.MaxToolRounds, c.Seats = stepsPerTurn+1, nil
 	for i := range turns {
@@ -92,6 +93,7 @@ func stepRate(b *testing.B, turns int) (rate, p50 float64) {
 }
 
 func insertRate(b *testing.B, workers int) float64 {
+	b.Helper()
 	s := setup(b, newCompany())
 	_, err := s.pool.Exec(b.Context(), `create table floor (id bigint generated always as identity primary key, body bytea)`)
 	require.NoError(b, err)

@@ -141,7 +141,7 @@ func crashAt(t *testing.T, vendor string, lives int64) (finished bool) {
 	facts := b.facts(t)
 	require.Equal(t, "TurnStarted", facts[0])
 	require.Equal(t, "TurnCompleted", facts[len(facts)-1])
-	require.Equal(t, int(turn.Resumes)+2, len(facts))
+	require.Len(t, facts, int(turn.Resumes)+2)
 	return finished
 }
 

@@ -43,6 +43,14 @@ type Company interface {
 	Changed() <-chan struct{}
 }
 
+// Presence tells which workers have died.
+type Presence interface {
+	Gone(ctx context.Context, nodes []string) ([]string, error)
+}
+
+// roundOfGraves is how often it is looked for workers that have died.
+const roundOfGraves = time.Second
+
 // Options tune an engine.
 type Options struct {
 	// Node is this worker's name, unique and new at each start.
@@ -64,7 +72,9 @@ type Deps struct {
 	Tools   Tools
 	Models  Models
 	Company Company
-	Log     *slog.Logger
+	// Presence frees the seats of dead workers before their leases do.
+	Presence Presence
+	Log      *slog.Logger
 	// Metrics may be nil.
 	Metrics prometheus.Registerer
 	Now     func() time.Time
@@ -105,6 +115,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer beat.Stop()
 	poll := time.NewTicker(e.opts.Poll)
 	defer poll.Stop()
+	graves := time.NewTicker(roundOfGraves)
+	defer graves.Stop()
 	for {
 		e.reconcile(ctx, work)
 		changed := e.Company.Changed()
@@ -116,6 +128,10 @@ func (e *Engine) Run(ctx context.Context) error {
 				return nil
 			case <-poll.C:
 				e.lookForMail(ctx)
+			case <-graves.C:
+				if e.bury(ctx) {
+					break wait
+				}
 			case <-beat.C:
 				break wait
 			case <-e.kick:

@@ -22,6 +22,7 @@ import (
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/pgtest"
+	"github.com/bullpenhq/bullpen/libs/presence"
 	"github.com/bullpenhq/bullpen/services/turn/internal/engine"
 	"github.com/bullpenhq/bullpen/services/turn/internal/events"
 	"github.com/bullpenhq/bullpen/services/turn/internal/journal"
@@ -43,7 +44,7 @@ type office struct {
 func (o *office) Current() (*companyv1.Company, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.company, o.company != nil
+	return o.company, true
 }
 
 func (o *office) Changed() <-chan struct{} {
@@ -154,7 +155,8 @@ func newCompany(providers ...*companyv1.LlmProvider) *companyv1.Company {
 	return &companyv1.Company{
 		RevisionId: uuid.NewString(), Name: "Lantern Works", LlmProviders: providers, LoopGuardIdenticalCalls: 3,
 		Seats: []*companyv1.Seat{
-			{Handle: "ada", Name: "Ada", Kind: "agent"}, {Handle: "bo", Name: "Bo", Kind: "agent"},
+			{Handle: "ada", Name: "Ada", Kind: "agent"},
+			{Handle: "bo", Name: "Bo", Kind: "agent"},
 			{Handle: "ines", Name: "Ines", Kind: "human"},
 		},
 		TurnEngine: &companyv1.TurnEngine{MaxToolRounds: 8, ToolTimeoutSeconds: 5},
@@ -174,6 +176,7 @@ type bundle struct {
 	office   *office
 	models   engine.Models
 	options  engine.Options
+	grace    time.Duration // how long a worker is absent before others take its seats; 0 means presence's own
 }
 
 func setup(t testing.TB, c *companyv1.Company) *bundle {
@@ -222,13 +225,17 @@ func (b *bundle) run(t testing.TB, node string, s *store.Store, tools engine.Too
 	t.Helper()
 	options := b.options
 	options.Node = node
+	shown := presence.New(b.pool, node, presence.Options{Grace: b.grace})
 	e := engine.New(engine.Deps{
-		Store: s, Tools: tools, Models: b.models, Company: b.office, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Store: s, Tools: tools, Models: b.models, Company: b.office, Presence: shown, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	}, options)
 	ctx, cancel := context.WithCancel(context.Background())
+	present, leave := context.WithCancel(context.Background())
 	ended := make(chan struct{})
+	go func() { _ = shown.Run(present) }()
 	go func() {
 		defer close(ended)
+		defer leave()
 		_ = e.Run(ctx)
 	}()
 	stop := func() {

@@ -10,6 +10,7 @@ import (
 )
 
 const (
+	noAnswer  = "The company service has not answered yet. Mail waits until it does."
 	noCompany = "No company is active, so nobody can answer. Mail waits until one is put with `bullpen up --company` or PutCompany."
 	stranger  = "The active company has no agent seat of this handle. Mail waits until it has."
 )
@@ -19,8 +20,12 @@ func (e *Engine) reconcile(ctx, work context.Context) {
 	if !e.renew(ctx) {
 		return
 	}
-	company, active := e.Company.Current()
-	if !active || company == nil {
+	company, loaded := e.Company.Current()
+	if !loaded {
+		e.setReason(noAnswer)
+		return
+	}
+	if company == nil {
 		e.setReason(noCompany)
 		if err := e.Store.HoldAll(ctx, noCompany); err != nil {
 			e.Log.Warn("cannot mark mail as held", "error", err)
@@ -39,6 +44,24 @@ func (e *Engine) reconcile(ctx, work context.Context) {
 	}
 	e.retire(agents)
 	e.acquire(ctx, work, agents)
+}
+
+// bury frees the seats of workers that have died, and reports whether there were any: their leases would free them too, but later.
+func (e *Engine) bury(ctx context.Context) bool {
+	others, err := e.Store.Others(ctx, e.opts.Node)
+	if err != nil || len(others) == 0 {
+		return false // the lease loop says that the database is away
+	}
+	gone, err := e.Presence.Gone(ctx, others)
+	if err != nil || len(gone) == 0 {
+		return false
+	}
+	if err := e.Store.Bury(ctx, gone); err != nil {
+		e.Log.Warn("cannot free the seats of workers that are gone", "error", err)
+		return false
+	}
+	e.Log.Info("workers are gone, their seats are free", "nodes", gone)
+	return true
 }
 
 // renew says that this worker lives and learns which leases it still has. Workers of lost ones are ended. It answers false

@@ -65,6 +65,20 @@ func TestWorkersShareTheSeats(t *testing.T) {
 	require.Eventually(t, share(7, 0), patience, 5*time.Millisecond, "who stops gives its seats back at once")
 }
 
+func TestTheSeatsOfADeadWorkerAreTakenLongBeforeItsLeasesEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, newCompany(scripted(filing)))
+	b.options.LeaseTTL, b.grace = time.Hour, time.Millisecond
+	_, _, err := b.store.Beat(t.Context(), "dead", time.Hour)
+	require.NoError(t, err)
+	taken, err := b.store.Acquire(t.Context(), "dead", []string{"ada"}, time.Hour, 1)
+	require.NoError(t, err)
+	require.Len(t, taken, 1)
+	b.start(t, "alive", nil)
+	b.post(t, letter("ada", "slack:1", "it is broken"))
+	require.Equal(t, "delivered", b.ended(t, 1)[0].Outcome)
+}
+
 func TestDrain(t *testing.T) {
 	t.Parallel()
 

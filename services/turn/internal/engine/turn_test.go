@@ -98,7 +98,7 @@ func TestTurn(t *testing.T) {
 			calls("no_such_tool", `{}`, "create_work_item", `{"title": "unfin`, "post.message", `{}`),
 			{Provider: "stub", Text: "All done!", Stop: journal.StopEnd},
 			calls("submit_work", `{"summary":"x"}`, "reply", `{"body":"hi"}`),
-			calls("submit_work", `{"sumary":"x"}`),
+			calls("submit_work", `{"conclusion":"x"}`),
 			calls("submit_work", `{"outcome":"finished","summary":"x"}`),
 			calls("submit_work", `{"summary":"x","deliveries":["create_work_item"]}`),
 			calls("submit_work", `{"summary":"answered"}`),
@@ -119,7 +119,7 @@ func TestTurn(t *testing.T) {
 		}, states(b.journal(t, turn.ID)))
 		require.Contains(t, last.Rounds[1].Note, "submit_work")
 		require.Contains(t, last.Rounds[2].Results[0].Text, "must be the last call")
-		require.Contains(t, last.Rounds[3].Results[0].Text, "Unknown argument `sumary`; it takes `outcome`")
+		require.Contains(t, last.Rounds[3].Results[0].Text, "Unknown argument `conclusion`; it takes `outcome`")
 		require.Contains(t, last.Rounds[4].Results[0].Text, "outcome")
 		require.Contains(t, last.Rounds[5].Results[0].Text, "`create_work_item` has not delivered in this turn. What can be cited: `reply`")
 	})
@@ -139,7 +139,9 @@ func TestTurn(t *testing.T) {
 			return []model.Answer{
 				calls("create_work_item", `{"title":"a"}`), calls("submit_work", `{"summary":"did it"}`),
 				calls("submit_work", `{"outcome":"no_action","summary":"nothing"}`),
-				{Stop: journal.StopEnd}, {Stop: journal.StopEnd}, {Stop: journal.StopEnd},
+				{Stop: journal.StopEnd},
+				{Stop: journal.StopEnd},
+				{Stop: journal.StopEnd},
 			}[len(r.Rounds)], nil
 		}}
 		b.post(t, letter("ada", "slack:1", "hello"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -182,7 +183,7 @@ func anthropicFailure(err error) *Failure {
 	f := &Failure{Kind: kindOf(refused.StatusCode), Status: refused.StatusCode, Message: refused.Message}
 	f.RetryAfter = retryAfter(refused.Response, time.Now())
 	switch {
-	case refused.StatusCode == 200:
+	case refused.StatusCode == http.StatusOK:
 		// An error event in a stream that had begun.
 		f.Kind = Broken
 	case f.Kind == Rejected && strings.Contains(refused.Message, "prompt is too long"):

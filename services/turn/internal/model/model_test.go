@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +122,8 @@ func TestClientsCarryWhatVendorsTake(t *testing.T) {
 	request := model.Request{
 		System: "You are.", Opening: "Hi.", Seat: "ada",
 		Tools: []model.Tool{
-			{Name: "plain", Description: "d", Schema: []byte(`{"type":"object"}`)}, {Name: "chat.post", Schema: []byte(`{"type":"object"}`)},
+			{Name: "plain", Description: "d", Schema: []byte(`{"type":"object"}`)},
+			{Name: "chat.post", Schema: []byte(`{"type":"object"}`)},
 			{Name: long, Schema: []byte(`{"type":"object"}`)},
 		},
 		Rounds: []model.Round{
@@ -154,7 +154,7 @@ func TestClientsCarryWhatVendorsTake(t *testing.T) {
 		require.Equal(t, []string{"plain", "chat.post", long, "other"}, tools, "names come back as they are in the catalogue")
 		require.Equal(t, "plain", offered[0])
 		for _, wire := range offered {
-			require.Regexp(t, regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), wire)
+			require.Regexp(t, `^[a-zA-Z0-9_-]{1,64}$`, wire)
 		}
 		again := request
 		again.Rounds = append(again.Rounds, model.Round{

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bullpenhq/bullpen/libs/fault"
-
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	"github.com/bullpenhq/bullpen/libs/fault"
 )
 
 const (

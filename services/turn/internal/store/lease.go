@@ -38,6 +38,14 @@ returning seat, epoch`
 update seats set holder = '', expires_at = clock_timestamp() where seat = $1 and epoch = $2 and holder = $3`
 
 	leaveNode = `delete from nodes where node = $1`
+
+	otherNodes = `
+select node from nodes where node <> $1
+union select holder from seats where holder not in ('', $1) and expires_at > clock_timestamp()`
+
+	endLeases = `update seats set expires_at = clock_timestamp() where holder = any($1) and expires_at > clock_timestamp()`
+
+	forgetNodes = `delete from nodes where node = any($1)`
 )
 
 // Beat says that the node is alive, renews the leases it still holds, and answers them with the number of live nodes.
@@ -83,6 +91,27 @@ func collectLeases(rows pgx.Rows, into map[string]int64) error {
 func (s *Store) Release(ctx context.Context, node string, f Fence) error {
 	if _, err := s.pool.Exec(ctx, release, f.Seat, f.Epoch, node); err != nil {
 		return fmt.Errorf("release the seat: %w", err)
+	}
+	return nil
+}
+
+// Others answers every other worker that is counted as live or holds a seat.
+func (s *Store) Others(ctx context.Context, node string) ([]string, error) {
+	rows, err := s.pool.Query(ctx, otherNodes, node)
+	if err != nil {
+		return nil, fmt.Errorf("list the workers: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// Bury ends the leases of workers that are gone, before their time. One that lives after all finds them lapsed: it renews
+// none, and whoever acquires them has a newer epoch.
+func (s *Store) Bury(ctx context.Context, nodes []string) error {
+	batch := &pgx.Batch{}
+	batch.Queue(endLeases, nodes)
+	batch.Queue(forgetNodes, nodes)
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("end the leases of workers that are gone: %w", err)
 	}
 	return nil
 }
