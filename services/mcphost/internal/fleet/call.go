@@ -72,7 +72,7 @@ func (f *Fleet) Call(ctx context.Context, c Call) (Result, error) {
 		}
 		var failed *session.CallError
 		errors.As(err, &failed)
-		if before != nil || failed == nil || failed.Sent || ctx.Err() != nil {
+		if before != nil || failed == nil || failed.Sent || !failed.Lost || ctx.Err() != nil {
 			return Result{}, i.verdict(c, err, limit, idle)
 		}
 		before = s // the server never got it, so it may be asked again, once

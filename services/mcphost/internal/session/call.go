@@ -18,7 +18,9 @@ var ErrIdle = errors.New("the server made no progress with it")
 // CallError is a call that the server did not answer.
 type CallError struct {
 	// Sent says that the server may have got the request.
-	Sent  bool
+	Sent bool
+	// Lost says that the session is over, so that another one may be asked.
+	Lost  bool
 	cause error
 }
 
@@ -64,7 +66,22 @@ func (s *Session) Call(ctx context.Context, tool string, arguments json.RawMessa
 	if err == nil {
 		err = errors.New("the server's answer has no result")
 	}
-	return Answer{}, &CallError{Sent: e.sent.Load(), cause: err}
+	sent := e.sent.Load()
+	return Answer{}, &CallError{Sent: sent, Lost: !sent && s.lost(), cause: err}
+}
+
+// lost reports that the session over which a request could not be sent is over, and sees to it that it ends when only the server
+// knows. A process that does not take a request is ending; an address may only be out of reach.
+func (s *Session) lost() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+	}
+	if s.process == nil && s.http.forgotten.Load() {
+		go s.client.Close() // it may wait for other calls
+	}
+	return s.process != nil || s.http.forgotten.Load()
 }
 
 func answered(result json.RawMessage) Answer {

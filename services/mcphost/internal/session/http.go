@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,6 +35,8 @@ type httpTransport struct {
 	headers map[string]string
 	records *recorder
 	base    *http.Transport
+	// forgotten is set when the server does not know the session any more.
+	forgotten atomic.Bool
 }
 
 func newHTTPTransport(h HTTP, records *recorder) (*httpTransport, error) {
@@ -91,7 +94,8 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, err
 	case response.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != "":
-		t.records.unsent(id) // the server forgot the session and so did not look at the request
+		t.forgotten.Store(true)
+		t.records.unsent(id) // it did not look at the request
 	}
 	switch kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) {
 	case "application/json":
