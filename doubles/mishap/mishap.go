@@ -139,7 +139,7 @@ func write(w http.ResponseWriter, r *http.Request, a Answer, pause time.Duration
 	}
 	w.WriteHeader(a.Status)
 	if pause == 0 {
-		w.Write(a.Body)
+		_, _ = w.Write(a.Body) // a caller that has gone gets nothing
 		return
 	}
 	out := http.NewResponseController(w)
@@ -152,9 +152,8 @@ func write(w http.ResponseWriter, r *http.Request, a Answer, pause time.Duration
 			return
 		}
 		n := min(chunk, len(body))
-		w.Write(body[:n])
-		if out.Flush() != nil {
-			return
+		if _, err := w.Write(body[:n]); err != nil || out.Flush() != nil {
+			return // the caller has gone
 		}
 		body = body[n:]
 	}

@@ -15,7 +15,6 @@ package follow
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -62,7 +61,7 @@ func New[T any](o Options[T]) *Follower[T] {
 		o.Poll = defaultPoll
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Follower[T]{options: o, changed: make(chan struct{})}
 }

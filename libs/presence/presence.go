@@ -13,7 +13,6 @@ package presence
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -70,7 +69,7 @@ func New(pool *pgxpool.Pool, node string, o Options) *Presence {
 		o.Grace = defaultGrace
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now

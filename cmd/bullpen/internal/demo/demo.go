@@ -14,13 +14,12 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/suite"
 	"github.com/bullpenhq/bullpen/libs/pg/pgserver"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/libs/run"
 	"github.com/bullpenhq/bullpen/libs/telemetry"
-
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/suite"
 )
 
 // ServerCommand is the hidden command by which this program serves the demo's MCP server.

@@ -18,15 +18,14 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/bullpenhq/bullpen/doubles/githubdouble"
+	"github.com/bullpenhq/bullpen/doubles/signed"
+	"github.com/bullpenhq/bullpen/doubles/slackdouble"
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/turn/v1/turnv1connect"
 	"github.com/bullpenhq/bullpen/libs/rpc"
-
-	"github.com/bullpenhq/bullpen/doubles/githubdouble"
-	"github.com/bullpenhq/bullpen/doubles/signed"
-	"github.com/bullpenhq/bullpen/doubles/slackdouble"
 )
 
 const (
@@ -59,6 +58,7 @@ type player struct {
 	report   *Report
 	turns    turnv1connect.TurnServiceClient
 	registry toolregistryv1connect.ToolRegistryServiceClient
+	vendor   *http.Client // sends webhooks as vendors do
 	thread   string
 }
 
@@ -66,9 +66,10 @@ type player struct {
 // told each check as it is made. An error is one of the player's own; what does not hold is in the report.
 func Play(ctx context.Context, target Target, vendors *Vendors, watch io.Writer) (*Report, error) {
 	p := &player{
-		target: target, vendors: vendors, watch: watch, report: &Report{},
+		target: target, vendors: vendors, watch: watch, report: &Report{Checks: []Check{}},
 		turns:    turnv1connect.NewTurnServiceClient(target.Turn),
 		registry: toolregistryv1connect.NewToolRegistryServiceClient(target.Registry),
+		vendor:   &http.Client{Timeout: ackPatience},
 	}
 	for _, act := range []func(context.Context) error{p.forge, p.askOnGitHub, p.awaitTurns(1), p.askOnSlack, p.awaitTurns(2), p.judge} {
 		if err := act(ctx); err != nil {
@@ -133,14 +134,12 @@ func (p *player) askOnSlack(ctx context.Context) error {
 
 // send delivers a webhook and answers its status and how long that took.
 func (p *player) send(ctx context.Context, path string, webhook signed.Webhook) (int, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, ackPatience)
-	defer cancel()
 	request, err := webhook.Request(ctx, p.target.Webhooks+path)
 	if err != nil {
 		return 0, 0, err
 	}
 	began := time.Now()
-	response, err := http.DefaultClient.Do(request)
+	response, err := p.vendor.Do(request)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -4,7 +4,7 @@
 // container; what differs is what stands behind their hosts: an embedded broker that keeps its records in the data directory,
 // a supervised local Postgres, and calls that stay in the process.
 //
-//	data directory: postgres/  broker/  keys/{principal,sealing}  endpoint.json
+//	data directory: postgres/  broker/  keys/{principal,sealing}  endpoint.json  lock
 package suite
 
 import (

@@ -11,9 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
-
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/timeline"
+	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

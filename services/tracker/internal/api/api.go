@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1/trackerv1connect"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/ops"
@@ -13,7 +15,6 @@ import (
 	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
-	"google.golang.org/protobuf/proto"
 )
 
 // Handler serves TrackerService. It is safe for concurrent use.

@@ -111,7 +111,7 @@ func (i *Item) touch(by Actor, now time.Time) {
 	}
 }
 
-func (c *Change) text(name string, at *string, to *string, describe func(string) string) {
+func (c *Change) text(name string, at, to *string, describe func(string) string) {
 	if to == nil || *to == *at {
 		return
 	}

@@ -165,7 +165,7 @@ func TestHistoryExplainsState(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				require.Equal(t, version, i.Version)
-				require.Equal(t, told, map[string]string{"status": i.Status, "assignee": i.Assignee, "priority": i.Priority})
+				require.Equal(t, map[string]string{"status": i.Status, "assignee": i.Assignee, "priority": i.Priority}, told)
 				require.Equal(t, item.GroupOf(i.Status) >= item.Done, i.DoneAt != nil)
 				require.Equal(t, i.Status == "closed", i.ClosedAt != nil)
 				require.LessOrEqual(t, i.Reassignments, int32(item.MaxReassignments))
