@@ -3,12 +3,18 @@ package mcphost_test
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"log"
 	"net"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,22 +118,28 @@ func TestTheReferenceServersServe(t *testing.T) {
 func TestAServerAtAnAddressServesAndIsGreetedAgainWhenItForgets(t *testing.T) {
 	t.Parallel()
 	entry := reference(t, "everything")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := listener.Addr().(*net.TCPAddr).Port
-	require.NoError(t, listener.Close())
+	// The address stays while the server behind it comes and goes.
+	var port atomic.Int64
+	front := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.FormatInt(port.Load(), 10)})
+	}, ErrorLog: log.New(io.Discard, "", 0)})
+	t.Cleanup(front.Close)
 	start := func() (stop func()) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		port.Store(int64(listener.Addr().(*net.TCPAddr).Port))
+		require.NoError(t, listener.Close())
 		ctx, cancel := context.WithCancel(t.Context())
 		cmd := exec.CommandContext(ctx, "node", entry, "streamableHttp")
-		cmd.Env = append(os.Environ(), "PORT="+strconv.Itoa(port))
+		cmd.Env = append(os.Environ(), "PORT="+strconv.FormatInt(port.Load(), 10))
 		require.NoError(t, cmd.Start())
 		return sync.OnceFunc(func() { cancel(); _ = cmd.Wait() })
 	}
 	stop := start()
-	t.Cleanup(func() { stop() })
+	defer func() { stop() }()
 	w := setup(t)
 	n := w.node(t, "n1")
-	w.apply(t, n, []*companyv1.McpServer{{Name: "web", Transport: "http", Url: "http://127.0.0.1:" + strconv.Itoa(port) + "/mcp", Shared: true, StartupTimeoutSeconds: 30}})
+	w.apply(t, n, []*companyv1.McpServer{{Name: "web", Transport: "http", Url: front.URL + "/mcp", Shared: true, StartupTimeoutSeconds: 30}})
 	require.Eventually(t, func() bool { return n.tools(t, "", "web").GetState() == "ready" }, time.Minute, 50*time.Millisecond)
 	answer, err := n.call(t.Context(), "", "web", "echo", `{"message":"over HTTP"}`)
 	require.NoError(t, err)

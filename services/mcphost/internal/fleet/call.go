@@ -178,10 +178,11 @@ func (i *instance) redact(data []byte) []byte {
 func (i *instance) verdict(c Call, err error, limit, idle time.Duration) error {
 	var failed *session.CallError
 	sent := !errors.As(err, &failed) || failed.Sent
-	f := fault.New(fault.Unavailable, "The MCP server %q could not be asked: %s.", c.Server, i.clean(err.Error()))
+	cause := errors.New(i.clean(err.Error())) // for the log
+	f := fault.New(fault.Unavailable, "The MCP server %q could not be asked: %s.", c.Server, cause)
 	switch {
 	case !sent:
-		return f.WithCause(err)
+		return f.WithCause(cause)
 	case errors.Is(err, session.ErrIdle):
 		f = fault.New(fault.Unavailable, "The MCP server %q said nothing of %s for %s, so the call was cancelled; it may or may not have been carried out.", c.Server, c.Tool, idle)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -191,5 +192,5 @@ func (i *instance) verdict(c Call, err error, limit, idle time.Duration) error {
 	default:
 		f = fault.New(fault.Unavailable, "The MCP server %q was lost while it ran %s; it may or may not have been carried out. The server is started again by itself.", c.Server, c.Tool)
 	}
-	return f.WithOutcome(fault.OutcomeUnknown).WithCause(errors.New(i.clean(err.Error())))
+	return f.WithOutcome(fault.OutcomeUnknown).WithCause(cause)
 }

@@ -64,7 +64,7 @@ func ended(s *session.Session) bool {
 
 func (i *instance) options(p *spec) session.Options {
 	o := session.Options{
-		Version: i.fleet.options.Version, Log: i.log,
+		Version: i.fleet.options.Version, Log: i.log, Redact: i.clean,
 		Started: func() { i.change(func(m *server.Machine, now time.Time) bool { return m.Handshake(now) }) },
 	}
 	if p.transport != stdio {

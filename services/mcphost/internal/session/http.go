@@ -93,9 +93,11 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	case err != nil:
 		return nil, err
-	case response.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != "":
-		t.forgotten.Store(true)
-		t.records.unsent(id) // it did not look at the request
+	case response.StatusCode >= http.StatusBadRequest && response.StatusCode < http.StatusInternalServerError:
+		t.records.unsent(id) // turned away before anybody looked at it
+		if r.Header.Get("Mcp-Session-Id") != "" && forgets(response) {
+			t.forgotten.Store(true)
+		}
 	}
 	switch kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) {
 	case "application/json":
@@ -104,6 +106,29 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		response.Body = &tee{ReadCloser: response.Body, sink: &stream{records: t.records}}
 	}
 	return response, nil
+}
+
+// forgets reports that a server does not know the session any more. Not all say so as they should, with 404. The body stays whole.
+func forgets(response *http.Response) bool {
+	const enough = 4 << 10
+	switch response.StatusCode {
+	case http.StatusNotFound:
+		return true
+	case http.StatusBadRequest:
+		start := make([]byte, enough)
+		n, err := io.ReadFull(response.Body, start)
+		rest := io.Reader(response.Body)
+		if err != nil {
+			rest = http.NoBody
+		}
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(start[:n]), rest), response.Body}
+		return bytes.Contains(bytes.ToLower(start[:n]), []byte("session"))
+	default:
+		return false
+	}
 }
 
 // outgoing reads which message a request carries, and tells the recorder.

@@ -44,7 +44,9 @@ type Options struct {
 	Version string
 	// Started is called when the process runs or the address is about to be called; nil for nobody.
 	Started func()
-	Log     *slog.Logger
+	// Redact cleans what is logged; an error may quote an address or a header.
+	Redact func(string) string
+	Log    *slog.Logger
 }
 
 // Session is an open conversation. All methods are safe for concurrent use.
@@ -71,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, errStart) {
 		return s, err
 	}
-	o.Log.Debug("server did not take the probe and is started anew without it", "error", err)
+	o.Log.Debug("server did not take the probe and is started anew without it", "error", o.Redact(err.Error()))
 	return open(ctx, o, legacy)
 }
 
