@@ -29,7 +29,7 @@ import (
 func TestUpOutlivesAKill(t *testing.T) {
 	t.Parallel()
 	vendors, held := startVendors(t), newHeldModel(t)
-	s := newSuiteProcess(t, vendors, held.server.URL())
+	s := newSuiteProcess(t, vendors, crowdDocument(program(t), held.server.URL()))
 
 	first := s.start(t)
 	ask(t, vendors, first.url, "q-0001")
@@ -59,7 +59,7 @@ func TestUpOutlivesAKill(t *testing.T) {
 func TestUpDrains(t *testing.T) {
 	t.Parallel()
 	vendors, held := startVendors(t), newHeldModel(t)
-	p := newSuiteProcess(t, vendors, held.server.URL()).start(t)
+	p := newSuiteProcess(t, vendors, crowdDocument(program(t), held.server.URL())).start(t)
 	ask(t, vendors, p.url, "q-0001")
 	held.await(t)
 	require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))
@@ -126,11 +126,11 @@ type suiteProcess struct {
 	document      string
 }
 
-func newSuiteProcess(t *testing.T, vendors *story.Vendors, models string) *suiteProcess {
+func newSuiteProcess(t *testing.T, vendors *story.Vendors, document string) *suiteProcess {
 	t.Helper()
 	s := &suiteProcess{program: program(t), data: pgtest.Dir(t)}
 	s.document = filepath.Join(t.TempDir(), "company.yaml")
-	require.NoError(t, os.WriteFile(s.document, []byte(crowdDocument(s.program, models)), 0o600))
+	require.NoError(t, os.WriteFile(s.document, []byte(document), 0o600))
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "USER"} {
 		s.environment = append(s.environment, name+"="+os.Getenv(name))
 	}
@@ -145,6 +145,7 @@ type suiteRun struct {
 	command *exec.Cmd
 	data    string
 	url     string
+	keys    *rpc.Keys
 	record  *record
 }
 
@@ -174,12 +175,15 @@ func (s *suiteProcess) start(t *testing.T) *suiteRun {
 	r.url = endpoint.URL
 	text, err := os.ReadFile(filepath.Join(s.data, "keys", "principal"))
 	require.NoError(t, err)
-	keys, err := rpc.NewKeys(config.Secret(strings.TrimSpace(string(text))))
+	r.keys, err = rpc.NewKeys(config.Secret(strings.TrimSpace(string(text))))
 	require.NoError(t, err)
-	r.record = newRecord(func(string) *connect.Client {
-		return rpc.NewClient(rpc.HTTPTransport(r.url), rpc.ClientOptions{Service: "operator", Keys: keys})
-	})
+	r.record = newRecord(func(string) *connect.Client { return r.client("operator") })
 	return r
+}
+
+// client answers a client that calls as a service.
+func (r *suiteRun) client(service string) *connect.Client {
+	return rpc.NewClient(rpc.HTTPTransport(r.url), rpc.ClientOptions{Service: service, Keys: r.keys})
 }
 
 func (r *suiteRun) endpoint() string { return filepath.Join(r.data, "endpoint.json") }
