@@ -2,6 +2,7 @@ package mcphost_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -79,4 +80,28 @@ func TestASeatsHeadersGoWithItsRequestsAndNowhereElse(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 	require.Empty(t, elsewhere.headers())
 	require.NotContains(t, w.logs.String(), "ada-secret")
+}
+
+func TestAnAddressThatIsSilentToTheProbeIsGreetedTheOldWay(t *testing.T) {
+	t.Parallel()
+	s := mcp.NewServer(&mcp.Implementation{Name: "old", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "ping"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{}, nil, nil
+	})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	silent := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") == "server/discover" {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			return
+		}
+		handler.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(silent.Close)
+	w := setup(t)
+	n := w.node(t, "n1")
+	w.apply(t, n, []*companyv1.McpServer{{Name: "old", Transport: "http", Url: silent.URL, Shared: true}})
+	require.Equal(t, "ready", n.tools(t, "", "old").GetState())
+	_, err := n.call(t.Context(), "", "old", "ping", "{}")
+	require.NoError(t, err)
 }

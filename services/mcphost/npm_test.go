@@ -3,8 +3,7 @@ package mcphost_test
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -122,7 +121,7 @@ func TestAServerAtAnAddressServesAndIsGreetedAgainWhenItForgets(t *testing.T) {
 	var port atomic.Int64
 	front := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.FormatInt(port.Load(), 10)})
-	}, ErrorLog: log.New(io.Discard, "", 0)})
+	}, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)})
 	t.Cleanup(front.Close)
 	start := func() (stop func()) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

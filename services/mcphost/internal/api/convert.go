@@ -19,7 +19,7 @@ func serversToProto(declared []*companyv1.McpServer, reports []store.Report) []*
 	byName := map[string]*mcphostv1.Server{}
 	for _, d := range declared {
 		s := &mcphostv1.Server{Server: d.GetName(), Shared: d.GetShared(), Transport: d.GetTransport()}
-		byName[s.Server] = s
+		byName[d.GetName()] = s
 		all = append(all, s)
 	}
 	for _, r := range reports {

@@ -61,7 +61,6 @@ type server struct {
 	mu        sync.Mutex
 	out       *bufio.Writer
 	extra     int // tools added since the start
-	calls     int
 	cancelled map[string]bool
 }
 
@@ -202,7 +201,11 @@ func (s *server) list(m message) {
 		s.answer(m, fmt.Sprintf(`{"tools":[%s],"nextCursor":"again"}`, strings.Join(tools, ",")))
 	case s.modes["pages"]:
 		at := 0
-		fmt.Sscan(params.Cursor, &at)
+		if params.Cursor != "" {
+			if _, err := fmt.Sscan(params.Cursor, &at); err != nil {
+				panic(err)
+			}
+		}
 		if end := at + 2; end < len(tools) {
 			s.answer(m, fmt.Sprintf(`{"tools":[%s],"nextCursor":"%d"}`, strings.Join(tools[at:end], ","), end))
 			return
@@ -237,9 +240,10 @@ func (s *server) call(m message) {
 	case "hang":
 		effect("hang")
 	case "progress":
+		tick := time.NewTicker(20 * time.Millisecond)
 		for n := 0; ; n++ {
+			<-tick.C
 			s.write(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, params.Meta.ProgressToken, n))
-			time.Sleep(20 * time.Millisecond)
 		}
 	case "storm", "change":
 		s.mu.Lock()
@@ -285,7 +289,8 @@ func (s *server) refuse(m message, code int, text string) {
 func (s *server) write(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.out.WriteString(line)
-	s.out.WriteByte('\n')
-	s.out.Flush()
+	fmt.Fprintln(s.out, line)
+	if err := s.out.Flush(); err != nil {
+		os.Exit(0) // nobody listens any more
+	}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -161,28 +162,34 @@ func (t *httpTransport) send(r *http.Request, id jsonrpc.ID, method string) (*ht
 	if method != methodDiscover {
 		return t.base.RoundTrip(r)
 	}
-	type outcome struct {
-		response *http.Response
-		err      error
+	ctx, cancel := context.WithCancel(r.Context())
+	timer := time.AfterFunc(probeTime, cancel)
+	response, err := t.base.RoundTrip(r.WithContext(ctx))
+	silent := !timer.Stop() && r.Context().Err() == nil
+	if err == nil && !silent {
+		response.Body = &bounded{ReadCloser: response.Body, cancel: cancel}
+		return response, nil
 	}
-	answered := make(chan outcome, 1)
-	go func() {
-		response, err := t.base.RoundTrip(r)
-		answered <- outcome{response, err}
-	}()
-	timer := time.NewTimer(probeTime)
-	defer timer.Stop()
-	select {
-	case o := <-answered:
-		return o.response, o.err
-	case <-timer.C:
-		go func() {
-			if o := <-answered; o.response != nil {
-				_ = o.response.Body.Close()
-			}
-		}()
+	cancel()
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	if silent {
 		return refusalOf(r, id), nil
 	}
+	return nil, err
+}
+
+// bounded is a body whose context ends with it.
+type bounded struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close implements [io.Closer].
+func (b *bounded) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
 }
 
 // refusalOf is the answer of a server that does not know the probe.
