@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -280,6 +281,20 @@ select 'old-' || n, 'create_item', '', now() - interval '31 days' from generate_
 
 	_, err = ops.Sweep(t.Context(), pool, 0)
 	require.Equal(t, fault.Invalid, fault.ClassOf(err))
+}
+
+func TestRetainForgetsAtOnceAndEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t, "tracker", migrations)
+	_, err := pool.Exec(t.Context(), `insert into operations (operation_id, tool, digest, created_at)
+values ('old', 'create_item', '', now() - interval '31 days'), ('young', 'create_item', '', now() - interval '29 days')`)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- ops.Retain(ctx, pool, slog.New(slog.DiscardHandler)) }()
+	require.Eventually(t, func() bool { return count(t, pool, "operations") == 1 }, 30*time.Second, 5*time.Millisecond)
+	cancel()
+	require.NoError(t, <-ended)
 }
 
 func TestDigest(t *testing.T) {

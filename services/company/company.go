@@ -35,13 +35,8 @@ import (
 	"github.com/bullpenhq/bullpen/services/company/internal/store"
 )
 
-const (
-	// name is the service's, and the principal it signs as.
-	name = "company"
-	// keepOperations is how long a caller may repeat itself.
-	keepOperations = 30 * 24 * time.Hour
-	sweepEvery     = time.Hour
-)
+// name is the service's, and the principal it signs as.
+const name = "company"
 
 // Module is the service for a process host.
 var Module = run.Module{
@@ -148,23 +143,8 @@ func (s *Service) Routes(*http.ServeMux) {}
 func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.relay.Run(ctx) })
-	group.Go(func() error { return s.sweep(ctx) })
+	group.Go(func() error { return s.store.Retain(ctx, s.log) })
 	return group.Wait()
-}
-
-func (s *Service) sweep(ctx context.Context) error {
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	for {
-		if _, err := s.store.Sweep(ctx, keepOperations); err != nil && ctx.Err() == nil {
-			s.log.Warn("old operations cannot be forgotten, trying again later", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
 }
 
 // Ready implements [run.Readier]. Without a company there is nothing to do, and it may be put through this very process: the

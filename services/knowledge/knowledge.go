@@ -34,12 +34,6 @@ import (
 	"github.com/bullpenhq/bullpen/services/knowledge/internal/store"
 )
 
-const (
-	// ledgerDays is how long an operation may be repeated, by the suite's contract.
-	ledgerDays = 30
-	sweepEvery = time.Hour
-)
-
 // Module describes the service to its host.
 var Module = run.Module{
 	Name:       "knowledge",
@@ -121,23 +115,8 @@ func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.relay.Run(ctx) })
 	group.Go(func() error { return s.org.Run(ctx) })
-	group.Go(func() error { return s.sweep(ctx) })
+	group.Go(func() error { return ops.Retain(ctx, s.deps.Pool, s.deps.Log) })
 	return group.Wait()
-}
-
-func (s *Service) sweep(ctx context.Context) error {
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			if _, err := ops.Sweep(ctx, s.deps.Pool, ledgerDays*24*time.Hour); err != nil && ctx.Err() == nil {
-				s.deps.Log.Warn("cannot sweep the ledger", "error", err)
-			}
-		}
-	}
 }
 
 // Ready implements [run.Readier]: without the company nothing can be served, without an active document nothing needs to be.

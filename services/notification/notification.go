@@ -55,11 +55,9 @@ const (
 	deliveryKeep  = 7 * 24 * time.Hour
 
 	// replyWait is how long a reply waits for the vendor before it says pending.
-	replyWait = 5 * time.Second
-	// operationKeep is how long a seat may repeat a reply.
-	operationKeep = 30 * 24 * time.Hour
-	sweepEvery    = time.Hour
-	routerPoll    = 200 * time.Millisecond
+	replyWait  = 5 * time.Second
+	sweepEvery = time.Hour
+	routerPoll = 200 * time.Millisecond
 )
 
 // Module describes the service to a process.
@@ -199,7 +197,7 @@ func (s *Service) sweep(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		_, webhooks := s.store.SweepWebhooks(ctx, s.deps.Config.WebhookKeep)
-		_, operations := ops.Sweep(ctx, s.deps.Pool, operationKeep)
+		_, operations := ops.Sweep(ctx, s.deps.Pool, ops.Keep)
 		if err := errors.Join(webhooks, operations); err != nil && ctx.Err() == nil {
 			s.deps.Log.Warn("sweep failed", "error", err)
 		}

@@ -10,7 +10,7 @@ import (
 	"context"
 	"embed"
 	"io/fs"
-	"time"
+	"log/slog"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -73,7 +73,7 @@ func (s *Store) InTx(ctx context.Context, fn func(tx *Tx) error) error {
 	return pg.InTx(ctx, s.pool, func(tx pgx.Tx) error { return fn(&Tx{tx: tx, encode: s.encode}) })
 }
 
-// Sweep forgets operations that are older than keep.
-func (s *Store) Sweep(ctx context.Context, keep time.Duration) (int64, error) {
-	return ops.Sweep(ctx, s.pool, keep)
+// Retain forgets operations that nobody may repeat any more, until ctx ends.
+func (s *Store) Retain(ctx context.Context, log *slog.Logger) error {
+	return ops.Retain(ctx, s.pool, log)
 }

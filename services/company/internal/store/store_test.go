@@ -129,14 +129,3 @@ func TestPut(t *testing.T) {
 		require.Equal(t, first, second)
 	})
 }
-
-func TestOldOperationsAreForgotten(t *testing.T) {
-	t.Parallel()
-	s, pool := setup(t)
-	_, err := pool.Exec(t.Context(), `insert into operations (operation_id, tool, digest, created_at)
-		values ('old', 'x', '', now() - interval '31 days'), ('new', 'x', '', now())`)
-	require.NoError(t, err)
-	n, err := s.Sweep(t.Context(), 30*24*time.Hour)
-	require.NoError(t, err)
-	require.Equal(t, int64(1), n)
-}
