@@ -37,8 +37,7 @@ func (a *app) check() *cobra.Command {
 			}
 			switch {
 			case len(problems) > 0:
-				fmt.Fprintf(a.Err, "bullpen: %s has %d problems\n", args[0], len(problems))
-				return errQuiet
+				return fmt.Errorf("%s has %s", args[0], count(len(problems), "problem"))
 			case !a.json:
 				fmt.Fprintf(a.Out, "%s is fine.\n", args[0])
 			}

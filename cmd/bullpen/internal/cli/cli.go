@@ -48,11 +48,10 @@ type app struct {
 type usageError struct{ error }
 
 // Main runs a command line and answers the exit code. SIGINT and SIGTERM end the command's context; a second one ends the
-// process at once.
+// process at once, with exit code 1.
 func Main(args []string, streams Streams, getenv func(string) string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop) // gives the second signal its default meaning
 	root := newRoot(&app{Streams: streams, getenv: getenv})
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -66,6 +65,33 @@ func Main(args []string, streams Streams, getenv func(string) string) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// interruptible answers a context that the first signal ends. Both signals have a place in the channel before anybody listens, so
+// that a second one that follows at once is not lost.
+func interruptible() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for range 2 {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+			if ctx.Err() != nil {
+				os.Exit(exitFailed)
+			}
+			cancel()
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
 }
 
 // errQuiet fails a command that has said why already.
@@ -89,14 +115,33 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.server, "server", a.getenv("BULLPEN_SERVER"), "address of an installation (BULLPEN_SERVER); without it, the one that runs on --data")
 	flags.StringVar(&a.token, "token", "", "API token; better given as BULLPEN_TOKEN, which process lists do not show")
 	flags.StringVar(&a.data, "data", a.dataDefault(), "data directory of the local installation (BULLPEN_DATA)")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
-	})
+	root.SetFlagErrorFunc(asUsage)
 	root.AddCommand(
 		a.up(), a.demo(), a.check(), a.migrate(), a.send(), a.tools(), a.call(), a.turns(), a.dead(), a.tokens(), a.doctor(),
 		a.bench(), a.reference(), demoServer(),
 	)
+	checkArguments(root)
 	return root
+}
+
+// asUsage makes an error one of usage, which says where the right one is told.
+func asUsage(cmd *cobra.Command, err error) error {
+	return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
+}
+
+// checkArguments makes wrong arguments of a command and of all below it errors of usage.
+func checkArguments(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return asUsage(cmd, err)
+			}
+			return nil
+		}
+	}
+	for _, below := range cmd.Commands() {
+		checkArguments(below)
+	}
 }
 
 func (a *app) dataDefault() string {

@@ -118,9 +118,13 @@ func (a *app) redriveDead(ctx context.Context, ids []string) error {
 		total.Failed += r.GetFailed()
 	}
 	if a.json {
-		return a.printJSON(total)
+		err = a.printJSON(total)
+	} else {
+		_, err = fmt.Fprintf(a.Out, "%d redriven, %d kept.\n", total.Redriven, total.Failed)
 	}
-	_, err = fmt.Fprintf(a.Out, "%d redriven, %d failed again and kept.\n", total.Redriven, total.Failed)
+	if err == nil && total.Failed > 0 {
+		return fmt.Errorf("%s failed again or cannot be found; `bullpen dead list` shows what is there, with reasons", count(int(total.Failed), "dead letter"))
+	}
 	return err
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/demo"
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/timeline"
 )
 
@@ -31,13 +33,17 @@ func (a *app) demo() *cobra.Command {
 				Executable: executable, Getenv: a.getenv, Watch: watch, LogLevel: logLevel, Log: a.Err,
 			})
 			if err != nil {
-				return fmt.Errorf("the demo could not be run to its end: %w", err)
+				err = fmt.Errorf("the demo could not be run to its end: %w", err)
 			}
 			if a.json {
-				if err := a.printJSON(report); err != nil {
+				if err := a.printJSON(whole(report, err)); err != nil {
 					return err
 				}
-			} else {
+			}
+			if err != nil {
+				return err
+			}
+			if !a.json {
 				for _, journal := range report.Journals {
 					fmt.Fprintln(a.Out)
 					if err := timeline.Write(a.Out, journal, time.Local); err != nil {
@@ -49,11 +55,23 @@ func (a *app) demo() *cobra.Command {
 					t.AckMS, t.AckToTurnMS, t.TurnMS)
 			}
 			if !report.OK {
-				return fmt.Errorf("not every check held")
+				return errors.New("not every check held")
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&logLevel, "log-level", "error", "least level of the services' log, on standard error")
 	return cmd
+}
+
+// whole is a report that can be read whatever happened: an end that came too early is a check that did not hold.
+func whole(report *story.Report, err error) *story.Report {
+	if report == nil {
+		report = &story.Report{Checks: []story.Check{}}
+	}
+	if err != nil {
+		report.OK = false
+		report.Checks = append(report.Checks, story.Check{Name: "the demo ran to its end", Detail: err.Error()})
+	}
+	return report
 }

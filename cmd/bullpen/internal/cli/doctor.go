@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/suite"
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	notificationv1 "github.com/bullpenhq/bullpen/gen/bullpen/notification/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/notification/v1/notificationv1connect"
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
 	"github.com/bullpenhq/bullpen/libs/run"
-
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/suite"
 )
 
 // lookPatience bounds one look at one service.
@@ -82,29 +82,48 @@ func (a *app) diagnose(ctx context.Context) []finding {
 			continue
 		}
 		for _, c := range conditions {
-			if !c.OK && c.Service != "" {
+			if c.Service == "" {
+				c.Service = module.Name
+			}
+			if !c.OK {
 				add(c.Service, "%s: %s", c.Name, c.Detail)
-			} else if !c.OK {
-				add(module.Name, "%s: %s", c.Name, c.Detail)
 			}
 		}
 	}
 	if len(findings) > 0 && len(asked) == 0 {
 		return findings[:1] // no installation at all: the services need not say it one by one
 	}
+	a.models(ctx, add)
 	a.waiting(ctx, add)
 	return findings
 }
 
-// readiness reads /readyz.
-func readiness(ctx context.Context, base string) ([]run.ServiceCondition, error) {
+// models looks whether the agents of the company have anything to think with. It is said before the first mail waits for it.
+func (a *app) models(ctx context.Context, add func(service, format string, args ...any)) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
+	client, err := a.companyClient()
+	if err != nil {
+		return
+	}
+	// What is wrong with reading it is a condition of the service's own.
+	answer, err := client.GetCompany(ctx, &companyv1.GetCompanyRequest{})
+	if err != nil || len(answer.GetCompany().GetLlmProviders()) > 0 {
+		return
+	}
+	agent := func(s *companyv1.Seat) bool { return s.GetKind() != "human" }
+	if slices.ContainsFunc(answer.GetCompany().GetSeats(), agent) {
+		add("company", "no model is configured: the document names none under providers.llm, so agents take mail and cannot answer it")
+	}
+}
+
+// readiness reads /readyz.
+func readiness(ctx context.Context, base string) ([]run.ServiceCondition, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := (&http.Client{Timeout: lookPatience}).Do(request)
 	if err != nil {
 		return nil, errors.Unwrap(err) // without the address, which is said already
 	}
@@ -123,7 +142,7 @@ func (a *app) waiting(ctx context.Context, add func(service, format string, args
 	} else if mail, err := client.ListMail(ctx, &turnv1.ListMailRequest{State: "held"}); err != nil {
 		add("turn", "%s", sentence(err))
 	} else {
-		if mail.GetHeldBecause() != "" {
+		if mail.GetHeldBecause() != "" && len(mail.GetMail()) > 0 {
 			add("turn", "mail waits: %s", mail.GetHeldBecause())
 		}
 		for _, m := range mail.GetMail() {

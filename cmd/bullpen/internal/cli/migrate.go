@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bullpenhq/bullpen/libs/config"
-	"github.com/bullpenhq/bullpen/libs/pg"
-
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/suite"
+	"github.com/bullpenhq/bullpen/libs/config"
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/pg"
 )
 
 func (a *app) migrate() *cobra.Command {
@@ -34,16 +34,20 @@ func (a *app) migrate() *cobra.Command {
 				}
 			}
 			schemas := slices.Sorted(maps.Keys(sources))
-			if err := pg.EnsureSchemas(cmd.Context(), dsn, schemas...); err != nil {
-				return err
+			err := pg.EnsureSchemas(cmd.Context(), dsn, schemas...)
+			if err == nil {
+				err = pg.Migrate(cmd.Context(), dsn, sources)
 			}
-			if err := pg.Migrate(cmd.Context(), dsn, sources); err != nil {
+			if f, ok := fault.As(err); ok && f.Class == fault.Unavailable {
+				return fmt.Errorf("%s Check that Postgres runs and what %s says", f.Message, config.EnvName("database-url"))
+			}
+			if err != nil {
 				return err
 			}
 			if a.json {
 				return a.printJSON(map[string]any{"schemas": schemas})
 			}
-			_, err := fmt.Fprintf(a.Out, "%d schemas are up to date.\n", len(schemas))
+			_, err = fmt.Fprintf(a.Out, "%d schemas are up to date.\n", len(schemas))
 			return err
 		},
 	}

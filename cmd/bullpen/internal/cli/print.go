@@ -50,6 +50,14 @@ func table(w io.Writer, head []string, rows [][]string) error {
 	return t.Flush()
 }
 
+// count says how many there are.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // moment is a time as a person near the installation reads it.
 func moment(t *timestamppb.Timestamp) string {
 	if t == nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,10 +34,11 @@ func (a *app) send() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send VENDOR EVENT",
 		Short: "Send a signed sample webhook, as GitHub or Slack would",
-		Long: "Send a signed sample webhook.\n\n" +
-			"github: issue_comment, issue_opened, issue_assigned, pull_request_opened, review_requested, review, review_comment, workflow_failed, ping\n" +
-			"slack:  app_mention, message, im, url_verification\n\n" +
-			"The secret is read from the environment variable that --secret-env names. --file sends a payload of yours, signed, in the sample's place.",
+		Long: "Send a signed sample webhook. Without --file these happen:\n\n" +
+			"github: " + strings.Join(samples("github"), ", ") + "\n" +
+			"slack:  " + strings.Join(samples("slack"), ", ") + "\n\n" +
+			"--file sends a payload of yours, signed, in the sample's place; EVENT is then the vendor's own name of it, such as issues.\n" +
+			"The secret is read from the environment variable that --secret-env names.",
 		Example: `  bullpen send github issue_comment --body "@lantern-ops-lead can you look?"
   bullpen send slack app_mention --app ops-lead --bot-user U0OPSLEAD --body "<@U0OPSLEAD> is search up?"`,
 		Args: cobra.ExactArgs(2),
@@ -68,15 +71,13 @@ func (a *app) sendSample(ctx context.Context, vendor, event string, s *sample) e
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, sendPatience)
-	defer cancel()
 	request, err := webhook.Request(ctx, base+path)
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := (&http.Client{Timeout: sendPatience}).Do(request)
 	if err != nil {
-		return err
+		return fmt.Errorf("nobody took the webhook: %w (bullpen doctor says what is wrong with an installation)", err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, 4096))
@@ -88,7 +89,10 @@ func (a *app) sendSample(ctx context.Context, vendor, event string, s *sample) e
 	} else {
 		_, err = fmt.Fprintf(a.Out, "%s %s\n", response.Status, answer)
 	}
-	if response.StatusCode/100 != 2 {
+	switch {
+	case response.StatusCode == http.StatusUnauthorized:
+		return errors.Join(fmt.Errorf("%s was refused: the secret that signed it is not the installation's", event), err)
+	case response.StatusCode/100 != 2:
 		return errors.Join(fmt.Errorf("%s was not acknowledged: status %d", event, response.StatusCode), err)
 	}
 	return err
@@ -104,21 +108,29 @@ func (a *app) webhook(vendor, event string, s *sample) (signed.Webhook, string, 
 		}
 	}
 	now := time.Now()
+	known := samples(vendor)
+	if known == nil {
+		return signed.Webhook{}, "", usageError{fmt.Errorf("vendor %q is not known: github or slack", vendor)}
+	}
+	if payload == nil && !slices.Contains(known, event) {
+		return signed.Webhook{}, "", usageError{fmt.Errorf("there is no sample of %q: send one of %s, or a payload of yours with --file", event, strings.Join(known, ", "))}
+	}
 	switch vendor {
 	case "github":
 		secret, err := a.secret(s.secretName, "GITHUB_WEBHOOK_SECRET")
 		if err != nil {
 			return signed.Webhook{}, "", err
 		}
-		envelope := githubdouble.Envelope{Secret: secret, Event: event, DeliveryID: uuid.NewString()}
+		envelope := githubdouble.Envelope{Secret: secret, DeliveryID: uuid.NewString()}
 		if payload != nil {
+			envelope.Event = event
 			return githubdouble.Sign(envelope, payload), "/webhooks/github", nil
 		}
 		return githubdouble.Webhook(envelope, githubdouble.Happening{
 			Kind: event, Repo: s.repo, Number: s.number, Title: s.title, Body: s.body, Sender: s.sender, Author: s.sender, Target: s.target,
 			ID: now.UnixMilli(), At: now,
 		}), "/webhooks/github", nil
-	case "slack":
+	default:
 		secret, err := a.secret(s.secretName, "SLACK_SIGNING_SECRET")
 		if err != nil {
 			return signed.Webhook{}, "", err
@@ -134,8 +146,21 @@ func (a *app) webhook(vendor, event string, s *sample) (signed.Webhook, string, 
 			Type: event, TeamID: s.team, BotUserID: s.botUser, Channel: s.channel, TS: slackdouble.TS(now), ThreadTS: s.thread, User: s.user,
 			Text: s.body, Challenge: "sample",
 		}), path, nil
+	}
+}
+
+// samples answers what can be sent of a vendor, nil for one that is not known.
+func samples(vendor string) []string {
+	switch vendor {
+	case "github":
+		return []string{
+			"issue_comment", "issue_opened", "issue_assigned", "pull_request_opened", "review_requested", "review", "review_comment",
+			"workflow_failed", "ping",
+		}
+	case "slack":
+		return []string{"app_mention", "message", "im", "url_verification"}
 	default:
-		return signed.Webhook{}, "", usageError{fmt.Errorf("vendor %q is not known: github or slack", vendor)}
+		return nil
 	}
 }
 

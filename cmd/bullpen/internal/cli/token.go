@@ -29,7 +29,7 @@ func (a *app) tokens() *cobra.Command {
 	create.Flags().StringVar(&request.Seat, "seat", "", "the human seat whose token it is; none for a machine")
 	create.Flags().Int32Var(&request.Days, "days", 90, "how many days it lives; 0 for no end")
 	list := &cobra.Command{Use: "list", Short: "List tokens without their text", Args: cobra.NoArgs, RunE: a.listTokens}
-	revoke := &cobra.Command{Use: "revoke ID", Short: "End a token at once", Args: cobra.ExactArgs(1), RunE: a.revokeToken}
+	revoke := &cobra.Command{Use: "revoke ID", Short: "End a token; a service that saw it lately takes it for up to half a minute more", Args: cobra.ExactArgs(1), RunE: a.revokeToken}
 	cmd.AddCommand(create, list, revoke)
 	return cmd
 }
@@ -90,6 +90,6 @@ func (a *app) revokeToken(cmd *cobra.Command, args []string) error {
 	if a.json {
 		return a.printJSON(map[string]string{"revoked": args[0]})
 	}
-	_, err = fmt.Fprintln(a.Out, "Revoked.")
+	_, err = fmt.Fprintln(a.Out, "Revoked. A service that took it in the last half minute may do so until that is over.")
 	return err
 }

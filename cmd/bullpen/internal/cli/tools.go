@@ -16,7 +16,7 @@ func (a *app) tools() *cobra.Command {
 	request := &toolregistryv1.ListToolsRequest{}
 	cmd := &cobra.Command{
 		Use:   "tools",
-		Short: "List the tools that a seat, or the operator, may call",
+		Short: "List the tools of the company, or those of one seat",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if offline {
@@ -75,9 +75,9 @@ func (a *app) toolTable(tools []*toolregistryv1.Tool) error {
 	rows := make([][]string, 0, len(tools))
 	for _, t := range tools {
 		first, _, _ := strings.Cut(t.GetDescription(), ". ")
-		rows = append(rows, []string{t.GetName(), t.GetSource(), hints(t), t.GetDelivers(), first})
+		rows = append(rows, []string{t.GetName(), t.GetSource(), strings.Join(t.GetAudiences(), ", "), hints(t), t.GetDelivers(), first})
 	}
-	return table(a.Out, []string{"TOOL", "SOURCE", "CLAIMS", "DELIVERS", "WHAT IT DOES"}, rows)
+	return table(a.Out, []string{"TOOL", "SOURCE", "FOR", "CLAIMS", "DELIVERS", "WHAT IT DOES"}, rows)
 }
 
 // hints is the strongest thing that a tool's hints assert.
@@ -113,13 +113,14 @@ func (a *app) call() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.printMessage(response)
+				err = a.printMessage(response)
+			} else {
+				_, err = fmt.Fprintln(a.Out, response.GetText())
 			}
-			fmt.Fprintln(a.Out, response.GetText())
-			if response.GetFailed() {
+			if err == nil && response.GetFailed() {
 				return fmt.Errorf("%s says that the call failed", response.GetSource())
 			}
-			return nil
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&request.ArgumentsJson, "args", "{}", "the arguments, one JSON object")

@@ -6,10 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/timeline"
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/turn/v1/turnv1connect"
-
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/timeline"
 )
 
 func (a *app) turns() *cobra.Command {

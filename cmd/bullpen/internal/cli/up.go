@@ -12,9 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bullpenhq/bullpen/libs/config"
-
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/suite"
+	"github.com/bullpenhq/bullpen/libs/config"
 )
 
 // up runs the suite until it is stopped. Its flags are the services' own, so it reads them itself.
@@ -29,6 +28,7 @@ func (a *app) up() *cobra.Command {
 
 func (a *app) runUp(ctx context.Context, args []string) error {
 	flags := suite.NewFlags("bullpen up")
+	asJSON := flags.Set.Bool("json", a.json, "Print the address as JSON on standard output once the suite is ready.")
 	data := flags.Set.String("data", a.dataDefault(), "Directory for everything that outlives the process: Postgres, the broker's records, keys.")
 	companyFile := flags.Set.String("company", "", "Company document to apply at start; short for -company.document.")
 	options, err := flags.Parse(args, a.getenv)
@@ -37,12 +37,18 @@ func (a *app) runUp(ctx context.Context, args []string) error {
 		return err
 	}
 	if err != nil {
-		return usageError{err}
+		return usageError{fmt.Errorf("%w; see `bullpen up --help`", err)}
 	}
+	a.json = *asJSON
 	if *companyFile != "" {
 		suite.Company(options).Document = *companyFile
 	}
 	began := time.Now()
+	unlock, err := lock(*data)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	s, err := suite.Start(ctx, suite.Options{DataDir: *data, Run: options})
 	if err != nil {
 		return err
@@ -61,7 +67,8 @@ func (a *app) announce(s *suite.Suite, path string, began time.Time) error {
 		return nil
 	case <-s.Ready():
 	}
-	text, err := json.Marshal(endpoint{URL: s.URL(), PID: os.Getpid()})
+	here := endpoint{URL: s.URL(), PID: os.Getpid()}
+	text, err := json.Marshal(here)
 	if err != nil {
 		return err
 	}
@@ -72,8 +79,11 @@ func (a *app) announce(s *suite.Suite, path string, began time.Time) error {
 	if err := os.Rename(draft, path); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Err, "Bullpen is ready on %s after %s.\n", s.URL(), time.Since(began).Round(time.Millisecond))
-	return nil
+	if a.json {
+		return a.printJSON(here)
+	}
+	_, err = fmt.Fprintf(a.Err, "Bullpen is ready on %s after %s.\n", s.URL(), time.Since(began).Round(time.Millisecond))
+	return err
 }
 
 // removeOwn removes the endpoint file, unless another process has written it since.

@@ -17,8 +17,12 @@ import (
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
 )
 
-// previewRunes is how much of one line is drawn before it is said that there is more.
-const previewRunes = 96
+const (
+	// previewRunes is how much of one line is drawn before it is said that there is more.
+	previewRunes = 96
+	// spareRunes is what a line may have beyond that and still be drawn whole: saying that there is more takes as much.
+	spareRunes = 24
+)
 
 // Write draws the turn. Times are shown in zone; every later one as the distance from the first.
 func Write(w io.Writer, response *turnv1.GetTurnResponse, zone *time.Location) error {
@@ -208,7 +212,7 @@ func preview(text string) string {
 	text = strings.TrimSpace(text)
 	first, rest, more := strings.Cut(text, "\n")
 	cut := ""
-	if utf8.RuneCountInString(first) > previewRunes {
+	if utf8.RuneCountInString(first) > previewRunes+spareRunes {
 		runes := []rune(first)
 		cut = fmt.Sprintf("… (%d characters more)", len(runes)-previewRunes)
 		first = string(runes[:previewRunes])

@@ -1,0 +1,103 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/cli/clitest"
+	"github.com/bullpenhq/bullpen/libs/bus"
+	"github.com/bullpenhq/bullpen/libs/bus/embedded"
+	"github.com/bullpenhq/bullpen/libs/pgtest"
+)
+
+// speechless is a company whose agent has no model.
+const speechless = `name: Lantern Works
+units:
+  - name: Operations
+    roles:
+      - {name: Ops Lead, handle: ops-lead}
+`
+
+// A suite on a database and a broker that it was given: from its start through what goes wrong with it to its end.
+func TestUpRunsUntilItIsStoppedAndSaysWhatIsWrongMeanwhile(t *testing.T) {
+	t.Parallel()
+	broker, err := embedded.Start(t.Context(), embedded.Options{DataDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, broker.Close()) })
+	data := filepath.Join(t.TempDir(), "data")
+	given := map[string]string{"BULLPEN_DATABASE_URL": pgtest.DSN(t), "BULLPEN_KAFKA_BROKERS": broker.Brokers()[0]}
+	p, err := clitest.Up(data, given, "--company", write(t, speechless))
+	require.NoError(t, err)
+	require.NoError(t, p.Await(t.Context()))
+	address, err := clitest.Address(data)
+	require.NoError(t, err)
+	require.Contains(t, p.Said(), "Bullpen is ready on "+address+" after ")
+	env := func(name string) string { return map[string]string{"BULLPEN_DATA": data}[name] }
+
+	t.Run("a second one on the same data is told who is in the way", func(t *testing.T) {
+		second := func(name string) string { return given[name] }
+		require.Contains(t, failed(t, clitest.Run(second, "up", "--data", data, "--listen", "127.0.0.1:0")),
+			"another `bullpen up` runs on \""+data+"\": stop it first, or give this one another --data")
+		fine(t, clitest.Run(env, "turns"))
+	})
+
+	t.Run("doctor says that there is no model", func(t *testing.T) {
+		r := clitest.Run(env, "doctor")
+		failed(t, r)
+		require.Regexp(t, `(?m)^company: no model is configured`, r.Out)
+	})
+
+	t.Run("a message that cannot be read is set aside, shown, and kept when it fails again", func(t *testing.T) {
+		b, err := bus.Open(bus.Config{Brokers: broker.Brokers(), ClientID: "clitest"})
+		require.NoError(t, err)
+		defer b.Close()
+		dead, err := b.Subscribe("bullpen.notification.delivery.v1.dead", "clitest")
+		require.NoError(t, err)
+		defer dead.Close()
+		require.NoError(t, b.Publish(t.Context(), bus.Message{Topic: "bullpen.notification.delivery.v1", Key: "ops-lead", Value: []byte("no event")}))
+		_, err = dead.Fetch(t.Context(), 1)
+		require.NoError(t, err)
+
+		letters := decode(t, fine(t, clitest.Run(env, "dead", "--json")))["dead_letters"].([]any)
+		require.Len(t, letters, 1)
+		letter := letters[0].(map[string]any)
+		require.Equal(t, "bullpen.notification.delivery.v1", letter["topic"])
+		require.NotEmpty(t, letter["reason"])
+		require.Contains(t, fine(t, clitest.Run(env, "dead", "list")), letter["id"])
+		require.Contains(t, clitest.Run(env, "doctor").Out, "`bullpen dead` shows")
+
+		r := clitest.Run(env, "dead", "redrive", letter["id"].(string))
+		require.Contains(t, failed(t, r), "1 dead letter failed again")
+		require.Equal(t, "0 redriven, 1 kept.\n", r.Out)
+		r = clitest.Run(env, "dead", "redrive", "--json")
+		failed(t, r)
+		require.EqualValues(t, 1, decode(t, r.Out)["failed"])
+	})
+
+	code, err := p.Stop(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, code, p.Said())
+	_, err = os.Stat(filepath.Join(data, "endpoint.json"))
+	require.ErrorIs(t, err, os.ErrNotExist, "nobody is sent to where nobody listens")
+	require.Contains(t, failed(t, clitest.Run(env, "turns")), "start one with `bullpen up`")
+}
+
+func TestUpRefusesADocumentWithMistakesByLine(t *testing.T) {
+	t.Parallel()
+	broker, err := embedded.Start(t.Context(), embedded.Options{DataDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, broker.Close()) })
+	given := map[string]string{"BULLPEN_DATABASE_URL": pgtest.DSN(t), "BULLPEN_KAFKA_BROKERS": broker.Brokers()[0]}
+	path := write(t, mistaken)
+	p, err := clitest.Up(t.TempDir(), given, "--company", path)
+	require.NoError(t, err)
+	require.ErrorContains(t, p.Await(t.Context()), "it ended before it was ready")
+	require.Contains(t, p.Said(), "\n"+path+":2:")
+	require.Contains(t, p.Said(), "\n"+path+":9:")
+	code, err := p.Stop(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, code)
+}
