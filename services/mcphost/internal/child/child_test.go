@@ -2,10 +2,14 @@ package child_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,7 +19,48 @@ import (
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/child"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// hostVariable makes the test binary a host that starts a child, says its process id, and lives on.
+const hostVariable = "CHILD_TEST_HOST"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(hostVariable) != "" {
+		p, err := child.Start(child.Options{
+			Path: "sleep", Args: []string{"600"}, Env: child.Environment(os.Getenv, nil), Log: slog.New(slog.DiscardHandler), Launcher: child.NewLauncher(),
+		})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(p.PID())
+		<-p.Done()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestAChildDiesWithAHostThatIsKilled(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells a child that its parent died")
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	host := exec.Command(self)
+	host.Env = append(os.Environ(), hostVariable+"=1")
+	out, err := host.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, host.Start())
+	var pid int
+	_, err = fmt.Fscan(out, &pid)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, 0), "it lives")
+	require.NoError(t, host.Process.Kill())
+	require.Error(t, host.Wait())
+	// It is somebody else's to reap now, so a zombie is as dead as it gets.
+	require.Eventually(t, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}, 5*time.Second, 10*time.Millisecond)
+}
 
 func start(t *testing.T, script string, change ...func(*child.Options)) *child.Process {
 	t.Helper()

@@ -110,7 +110,9 @@ func (f *Fleet) Run(ctx context.Context) error {
 	background.Go(func() { f.keepLeases(ctx) })
 	f.follow(ctx)
 	f.retireAll()
+	late := time.AfterFunc(drain, end) // also for those that a revision gave more patience
 	running.Wait()
+	late.Stop()
 	end()
 	background.Wait()
 	f.leave(ctx)
