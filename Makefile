@@ -61,8 +61,10 @@ fmt: tools ## Format contracts and code
 	@buf format --write proto
 	@golangci-lint fmt $(FOLDERS)
 
-generate: ## Rebuild gen/ from proto/
+generate: ## Rebuild gen/ from proto/, and the page of settings from the flags
 	@tools/generate
+	@go run ./cmd/bullpen reference configuration >docs/reference/configuration.md.new
+	@mv docs/reference/configuration.md.new docs/reference/configuration.md
 
 generate-check: ## Fail if gen/ is not what proto/ says
 	@tools/generate --check

@@ -68,8 +68,8 @@ type Config struct {
 // RegisterFlags implements [run.Config].
 func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
 	c.flagPrefix = prefix
-	config.SecretVar(fs, &c.SealingKey, prefix+"sealing-key", "key that seals secrets: 32 bytes in base64 or hex")
-	fs.StringVar(&c.Document, prefix+"document", "", "company document to make active at start, when it differs from the active one")
+	config.SecretVar(fs, &c.SealingKey, prefix+"sealing-key", "Key that seals secrets: 32 bytes in base64 or hex.")
+	fs.StringVar(&c.Document, prefix+"document", "", "Company document to make active at start, when it differs from the active one.")
 }
 
 // Validate implements [run.Config].

@@ -19,9 +19,9 @@ type Config struct {
 
 // RegisterFlags adds the settings to fs.
 func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
-	fs.DurationVar(&c.SeatIdle, prefix+"seat-idle", 15*time.Minute, "how long a seat's own MCP servers run without being used")
-	fs.IntVar(&c.MaxChildren, prefix+"max-children", 200, "how many MCP servers a node runs at the most; a seat's idle ones make room")
-	fs.IntVar(&c.ParallelStarts, prefix+"parallel-starts", 4, "how many MCP servers a node starts at a time")
+	fs.DurationVar(&c.SeatIdle, prefix+"seat-idle", 15*time.Minute, "How long a seat's own MCP servers run without being used.")
+	fs.IntVar(&c.MaxChildren, prefix+"max-children", 200, "How many MCP servers a node runs at the most; a seat's idle ones make room.")
+	fs.IntVar(&c.ParallelStarts, prefix+"parallel-starts", 4, "How many MCP servers a node starts at a time.")
 }
 
 // Validate refuses settings that cannot work.

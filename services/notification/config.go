@@ -23,11 +23,11 @@ type Config struct {
 
 // RegisterFlags adds the settings to fs.
 func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
-	fs.StringVar(&c.GithubAPIURL, prefix+"github-api-url", "https://api.github.com", "base `URL` of GitHub's REST API; another one for GitHub Enterprise")
-	fs.StringVar(&c.SlackAPIURL, prefix+"slack-api-url", "https://slack.com/api/", "base `URL` of Slack's Web API")
-	fs.DurationVar(&c.WebhookKeep, prefix+"webhook-keep", 30*24*time.Hour, "how long a routed webhook is kept, body and all; at least 4 days, in which vendors may send it again")
-	fs.IntVar(&c.MachineWakes, prefix+"machine-wakes", 20, "how often programs and agents may wake a seat in one conversation before they are dropped")
-	fs.DurationVar(&c.MachineWindow, prefix+"machine-window", 10*time.Minute, "the time in which machine wakes are counted")
+	fs.StringVar(&c.GithubAPIURL, prefix+"github-api-url", "https://api.github.com", "Base URL of GitHub's REST API; another one for GitHub Enterprise.")
+	fs.StringVar(&c.SlackAPIURL, prefix+"slack-api-url", "https://slack.com/api/", "Base URL of Slack's Web API.")
+	fs.DurationVar(&c.WebhookKeep, prefix+"webhook-keep", 30*24*time.Hour, "How long a routed webhook is kept, body and all; at least 4 days, in which vendors may send it again.")
+	fs.IntVar(&c.MachineWakes, prefix+"machine-wakes", 20, "How often programs and agents may wake a seat in one conversation before they are dropped.")
+	fs.DurationVar(&c.MachineWindow, prefix+"machine-window", 10*time.Minute, "The time in which machine wakes are counted.")
 }
 
 // minWebhookKeep is more than the three days in which GitHub sends again.

@@ -25,11 +25,11 @@ type Config struct {
 func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
 	c.prefix = prefix
 	fs.DurationVar(&c.LeaseTTL, prefix+"lease-ttl", 45*time.Second,
-		"how long the seats of a worker that died stay its own; it is renewed three times in that")
-	fs.IntVar(&c.MaxConcurrent, prefix+"max-concurrent", 32, "how many turns run in this process at a time")
+		"How long the seats of a worker that died stay its own; it is renewed three times in that.")
+	fs.IntVar(&c.MaxConcurrent, prefix+"max-concurrent", 32, "How many turns run in this process at a time.")
 	fs.DurationVar(&c.DrainTimeout, prefix+"drain-timeout", 20*time.Second,
-		"how long running turns get to end at a stop, before they stop at their next commit for another worker")
-	fs.DurationVar(&c.Poll, prefix+"poll", 250*time.Millisecond, "how often mail is looked for that another process took in")
+		"How long running turns get to end at a stop, before they stop at their next commit for another worker.")
+	fs.DurationVar(&c.Poll, prefix+"poll", 250*time.Millisecond, "How often mail is looked for that another process took in.")
 }
 
 // Validate implements run.Config.
