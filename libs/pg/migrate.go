@@ -35,8 +35,10 @@ const (
 // maps a schema to a file system with NNNNNN_what.up.sql and .down.sql files, all in one folder of it.
 //
 // One query compares all versions first, so a start with nothing to do costs a round trip; what is behind is migrated
-// in parallel. Processes that start at the same time wait for each other. It refuses, with a sentence, a schema that a
-// newer build has migrated, and one that a failed migration has left half done.
+// in parallel. Processes that start at the same time wait for each other. Each file is one transaction together with the
+// note that it was made, so after a failure or a kill the next call goes on where this one came to; a statement that
+// Postgres runs outside of transactions only has no place in it. It refuses, with a sentence, a schema that a newer build
+// has migrated, and one that another tool has marked as half done.
 func Migrate(ctx context.Context, dsn string, sources map[string]fs.FS) error {
 	conn, err := connect(ctx, dsn)
 	if err != nil {
@@ -60,7 +62,7 @@ func Migrate(ctx context.Context, dsn string, sources map[string]fs.FS) error {
 		case at.number > wanted[schema]:
 			return newerSchema(schema, at.number, wanted[schema])
 		case at.number < wanted[schema], at.dirty:
-			// Dirty may mean that another process is migrating at this moment: only its lock tells.
+			// Dirty may mean that another tool is migrating at this moment: only its lock tells.
 			behind = append(behind, schema)
 		}
 	}
@@ -93,8 +95,9 @@ func migrateUp(ctx context.Context, dsn, schema string, files fs.FS) error {
 
 	err = m.Up()
 	if dirty, ok := errors.AsType[migrate.ErrDirty](err); ok {
-		return fault.New(fault.Conflict, "The migration %d of schema %s broke off half way. Look at what it did, finish "+
-			"or undo it by hand, and then set dirty to false in %s.%s.", dirty.Version, schema, schema, versionTable)
+		return fault.New(fault.Conflict, "Another tool has marked the migration %d of schema %s as broken off half way. Look "+
+			"at what it did, finish or undo it by hand, and then set dirty to false in %s.%s.",
+			dirty.Version, schema, schema, versionTable)
 	}
 	if err != nil && !errors.Is(err, migrate.ErrNoChange) {
 		return fmt.Errorf("migrate schema %s: %w", schema, err)
@@ -122,7 +125,7 @@ func openMigrate(dsn, schema string, files fs.FS) (*migrate.Migrate, error) {
 	if err != nil {
 		return nil, errors.Join(unreachable(err), src.Close(), db.Close())
 	}
-	m, err := migrate.NewWithInstance("iofs", src, "pgx5", driver)
+	m, err := migrate.NewWithInstance("iofs", src, "pgx5", &atomicDriver{Driver: driver, db: db})
 	if err != nil {
 		return nil, errors.Join(err, src.Close(), driver.Close())
 	}

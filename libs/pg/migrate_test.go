@@ -76,18 +76,56 @@ func TestMigrate(t *testing.T) {
 		require.ErrorContains(t, err, "Schema tracker is at version 2 and this build knows only 1")
 	})
 
-	t.Run("a migration that broke off is refused until somebody has looked", func(t *testing.T) {
+	t.Run("a migration that failed is made by the next build", func(t *testing.T) {
 		t.Parallel()
 		dsn := pgtest.DSN(t)
 		broken := steps(2)
-		broken["migrations/000002_step.up.sql"].Data = []byte("create table t2 (id int); select 1/0;")
+		broken["migrations/000002_step.up.sql"].Data = []byte("create table t2 (id int);\nselect nothing;")
 		err := pg.Migrate(t.Context(), dsn, map[string]fs.FS{"tracker": broken})
-		require.ErrorContains(t, err, "division by zero")
+		require.ErrorContains(t, err, `migrate schema tracker: migration 2, line 2: ERROR: column "nothing" does not exist`)
 		require.Equal(t, 1, tables(t, dsn, "tracker"), "half a migration stayed")
+
+		require.NoError(t, pg.Migrate(t.Context(), dsn, map[string]fs.FS{"tracker": steps(2)}))
+		require.Equal(t, 2, tables(t, dsn, "tracker"))
+	})
+
+	t.Run("a migration during which the connections die is made by the next start", func(t *testing.T) {
+		t.Parallel()
+		for _, version := range []int{1, 2} {
+			dsn := pgtest.DSN(t)
+			fatal := steps(2)
+			file := fatal[fmt.Sprintf("migrations/%06d_step.up.sql", version)]
+			file.Data = append(file.Data, "; select pg_terminate_backend(pid) from pg_stat_activity "+
+				"where datname = current_database() and pid <> pg_backend_pid(); select pg_terminate_backend(pg_backend_pid())"...)
+			require.Error(t, pg.Migrate(t.Context(), dsn, map[string]fs.FS{"tracker": fatal}))
+			require.Equal(t, version-1, tables(t, dsn, "tracker"))
+
+			require.NoError(t, pg.Migrate(t.Context(), dsn, map[string]fs.FS{"tracker": steps(2)}))
+			require.Equal(t, 2, tables(t, dsn, "tracker"))
+		}
+	})
+
+	t.Run("a migration that commits by itself is refused", func(t *testing.T) {
+		t.Parallel()
+		files := steps(1)
+		files["migrations/000001_step.up.sql"].Data = []byte("create table t1 (id int); commit;")
+		err := pg.Migrate(t.Context(), pgtest.DSN(t), map[string]fs.FS{"tracker": files})
+		require.ErrorContains(t, err, "migration 1 ends the transaction that it runs in")
+	})
+
+	t.Run("what another tool left half done is refused until somebody has looked", func(t *testing.T) {
+		t.Parallel()
+		dsn := pgtest.DSN(t)
+		require.NoError(t, pg.Migrate(t.Context(), dsn, map[string]fs.FS{"tracker": steps(2)}))
+		conn, err := pgx.Connect(t.Context(), dsn)
+		require.NoError(t, err)
+		defer conn.Close(t.Context())
+		_, err = conn.Exec(t.Context(), "update tracker.schema_migrations set dirty = true")
+		require.NoError(t, err)
 
 		err = pg.Migrate(t.Context(), dsn, map[string]fs.FS{"tracker": steps(2)})
 		require.Equal(t, fault.Conflict, fault.ClassOf(err))
-		require.ErrorContains(t, err, "The migration 2 of schema tracker broke off half way")
+		require.ErrorContains(t, err, "Another tool has marked the migration 2 of schema tracker as broken off half way")
 	})
 
 	t.Run("migrations in two folders are a mistake", func(t *testing.T) {
