@@ -145,7 +145,7 @@ func verdict(call *turnv1.Call) string {
 		return "ok"
 	case "failed":
 		if call.GetRefusalClass() != "" {
-			return "refused, " + call.GetRefusalClass()
+			return "refused (" + call.GetRefusalClass() + ")"
 		}
 		return "failed"
 	default:

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,4 +42,24 @@ func TestATurnIsDrawnAsItsGoldenFile(t *testing.T) {
 			require.Equal(t, string(want), drawn.String())
 		})
 	}
+}
+
+const readme = "../../../../README.md"
+
+var drawnInReadme = regexp.MustCompile("(?ms)(^<!-- drawn: demo -->\n```\n)(.*?)(^```$)")
+
+func TestTheReadmeShowsATurnOfTheDemoAsItIsDrawnNow(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	drawn, err := os.ReadFile("testdata/demo.golden.txt")
+	require.NoError(t, err)
+	shown := drawnInReadme.FindSubmatch(page)
+	require.NotNil(t, shown, "the README has lost its timeline")
+	if *update {
+		page = drawnInReadme.ReplaceAll(page, slices.Concat([]byte("${1}"), drawn, []byte("${3}")))
+		require.NoError(t, os.WriteFile(readme, page, 0o644))
+		return
+	}
+	require.Equal(t, string(drawn), string(shown[2]), "run the test with -update")
 }
