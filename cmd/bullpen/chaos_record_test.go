@@ -63,6 +63,32 @@ func (r *record) journals(t *testing.T) []*turnv1.GetTurnResponse {
 	return all
 }
 
+// ended adds the names of all questions, and the ids of all turns, that have ended since it was asked last. It says which turn
+// runs, if one does.
+func (r *record) ended(ctx context.Context, known map[string]bool) (running string, err error) {
+	listed, err := r.list(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, turn := range listed {
+		if turn.GetState() == "running" {
+			running = "turn " + turn.GetTurnId() + " runs"
+		}
+		if turn.GetState() != "done" || known[turn.GetTurnId()] {
+			continue
+		}
+		journal, err := r.turns.GetTurn(ctx, &turnv1.GetTurnRequest{TurnId: turn.GetTurnId()})
+		if err != nil {
+			return "", err
+		}
+		known[turn.GetTurnId()] = true
+		for _, name := range namesOf(journal) {
+			known[name] = true
+		}
+	}
+	return running, nil
+}
+
 // busy says what is still under way, and nothing once all is quiet.
 func (r *record) busy(ctx context.Context) (string, error) {
 	for _, state := range []string{"ready", "held", "running"} {

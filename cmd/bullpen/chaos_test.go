@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -65,33 +66,40 @@ func TestChaos(t *testing.T) {
 
 	observed := newRecord(installation.Client)
 	began := time.Now()
-	comeToRest(t, observed)
+	comeToRest(t, observed, questions.acknowledged)
 	v := verdict{
 		questions: questions.acknowledged, journals: observed.journals(t), bills: models.Bills(), record: observed, vendors: vendors,
 		database: postgres.DSN(), lost: crowd * (kills.kills["turn"] + kills.kills["postgres"]),
 	}
 	t.Logf("killed:\n%s", strings.Join(kills.points, "\n"))
 	t.Logf("%d questions acknowledged, %d sent again for want of an acknowledgement; at rest %.1fs after the last; %s",
-		len(questions.acknowledged), questions.again.Load(), time.Since(began).Seconds(), v.summary())
+		len(questions.acknowledged), questions.again.Load(), time.Since(began).Seconds(), v.summary(t))
 	require.Empty(t, questions.refused, "every question was acknowledged in the end")
 	v.check(t)
 }
 
-// comeToRest waits until nothing is under way any more.
-func comeToRest(t *testing.T, observed *record) {
+// comeToRest waits until every acknowledged question has been worked on and nothing is under way any more.
+func comeToRest(t *testing.T, observed *record, acknowledged map[string]question) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), chaosQuiet)
 	defer cancel()
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
+	ended := map[string]bool{}
 	for {
-		busy, err := observed.busy(ctx)
+		busy, err := observed.ended(ctx, ended)
 		if err == nil && busy == "" {
+			busy, err = observed.busy(ctx)
+		}
+		waiting := maps.Clone(acknowledged)
+		maps.DeleteFunc(waiting, func(name string, _ question) bool { return ended[name] })
+		if err == nil && busy == "" && len(waiting) == 0 {
 			return
 		}
 		select {
 		case <-ctx.Done():
-			require.Fail(t, "it does not come to rest", "%s; %v; a turn that runs: %s", busy, err, running(t, observed))
+			require.Fail(t, "it does not come to rest", "%s; %v; questions without an ended turn: %v; turns that run: %s",
+				busy, err, slices.Sorted(maps.Keys(waiting)), running(t, observed))
 		case <-ticker.C:
 		}
 	}

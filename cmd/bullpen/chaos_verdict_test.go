@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bullpenhq/bullpen/doubles/modeldouble"
+	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
 
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
@@ -181,6 +182,29 @@ func (v verdict) paid(t *testing.T) {
 	require.LessOrEqual(t, lost, v.lost, "answers were lost that no kill explains")
 }
 
+// unaudited counts the calls of the journals that the audit does not know. The registry writes it behind its answers, so what it
+// holds when it is killed is restored only when a turn is resumed: this is told, not judged.
+func (v verdict) unaudited(t *testing.T) int {
+	t.Helper()
+	missing := 0
+	for _, j := range v.journals {
+		audit, err := v.record.registry.ListCalls(t.Context(), &toolregistryv1.ListCallsRequest{TurnId: j.GetTurn().GetTurnId(), Limit: 200})
+		require.NoError(t, err)
+		known := map[string]bool{"submit_work": true} // the engine's own
+		for _, c := range audit.GetCalls() {
+			known[c.GetCallId()] = true
+		}
+		for _, r := range j.GetRounds() {
+			for _, c := range r.GetCalls() {
+				if !known[c.GetCallId()] && !known[c.GetTool()] {
+					missing++
+				}
+			}
+		}
+	}
+	return missing
+}
+
 func (v verdict) settled(t *testing.T) {
 	require.Empty(t, v.record.deadLetters(t))
 	conn, err := pgx.Connect(t.Context(), v.database)
@@ -202,7 +226,8 @@ func (v verdict) settled(t *testing.T) {
 }
 
 // summary counts.
-func (v verdict) summary() string {
+func (v verdict) summary(t *testing.T) string {
+	t.Helper()
 	var resumed, calls, again, unknown, rounds, looked int
 	for _, j := range v.journals {
 		if j.GetTurn().GetResumes() > 0 {
@@ -225,8 +250,8 @@ func (v verdict) summary() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%d turns, %d of them resumed; %d answers journaled, %d billed; %d tool calls, %d failed, %d in doubt, %d of the MCP server",
-		len(v.journals), resumed, rounds, len(v.bills), calls, again, unknown, looked)
+	return fmt.Sprintf("%d turns, %d of them resumed; %d answers journaled, %d billed; %d tool calls, %d failed, %d in doubt, %d of the MCP server, %d not in the audit",
+		len(v.journals), resumed, rounds, len(v.bills), calls, again, unknown, looked, v.unaudited(t))
 }
 
 // lastCall tells of the last call of a journal.
