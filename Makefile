@@ -63,8 +63,7 @@ fmt: tools ## Format contracts and code
 
 generate: ## Rebuild gen/ from proto/, and the page of settings from the flags
 	@tools/generate
-	@go run ./cmd/bullpen reference configuration >docs/reference/configuration.md.new
-	@mv docs/reference/configuration.md.new docs/reference/configuration.md
+	@tools/reference
 
 generate-check: ## Fail if gen/ is not what proto/ says
 	@tools/generate --check
