@@ -13,9 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/bullpenhq/bullpen/libs/bus/embedded"
-
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/topology"
+	"github.com/bullpenhq/bullpen/libs/bus/embedded"
 )
 
 // brokerEnv makes the test binary a broker: its address and its data directory, with a space between.

@@ -12,12 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/demo"
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 	"github.com/bullpenhq/bullpen/doubles/modeldouble"
 	"github.com/bullpenhq/bullpen/doubles/slackdouble"
 	"github.com/bullpenhq/bullpen/libs/config"
-
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/demo"
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 )
 
 const (

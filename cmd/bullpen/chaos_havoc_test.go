@@ -11,9 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bullpenhq/bullpen/libs/pg/pgserver"
-
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/topology"
+	"github.com/bullpenhq/bullpen/libs/pg/pgserver"
 )
 
 // victim is something that is killed and comes back.

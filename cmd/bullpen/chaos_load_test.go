@@ -9,11 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 	"github.com/bullpenhq/bullpen/doubles/githubdouble"
 	"github.com/bullpenhq/bullpen/doubles/signed"
 	"github.com/bullpenhq/bullpen/doubles/slackdouble"
-
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 )
 
 const (

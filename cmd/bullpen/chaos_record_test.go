@@ -43,7 +43,7 @@ func (r *record) list(ctx context.Context) ([]*turnv1.Turn, error) {
 			return nil, err
 		}
 		all = append(all, response.GetTurns()...)
-		if request.Cursor = response.GetNextCursor(); request.Cursor == "" {
+		if request.Cursor = response.GetNextCursor(); request.GetCursor() == "" {
 			return all, nil
 		}
 	}

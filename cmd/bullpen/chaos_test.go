@@ -13,10 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/topology"
 	"github.com/bullpenhq/bullpen/libs/config"
 	"github.com/bullpenhq/bullpen/libs/pgtest"
-
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/topology"
 )
 
 const (

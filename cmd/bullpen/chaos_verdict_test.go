@@ -10,11 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 	"github.com/bullpenhq/bullpen/doubles/modeldouble"
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
-
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 )
 
 // verdict holds what there is at the end against what was asked.

@@ -11,11 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/bullpenhq/bullpen/libs/bus/embedded"
-	"github.com/bullpenhq/bullpen/libs/pgtest"
-
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/topology"
+	"github.com/bullpenhq/bullpen/libs/bus/embedded"
+	"github.com/bullpenhq/bullpen/libs/pgtest"
 )
 
 // patience bounds everything that must happen; tests end long before.

@@ -6,11 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/bullpenhq/bullpen/libs/bus/bustest/apachekafka"
-
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/demo"
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/topology"
+	"github.com/bullpenhq/bullpen/libs/bus/bustest/apachekafka"
 )
 
 func TestStoryInOneProcess(t *testing.T) {

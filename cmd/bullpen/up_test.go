@@ -16,13 +16,12 @@ import (
 	"connectrpc.com/connect/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 	"github.com/bullpenhq/bullpen/doubles/modeldouble"
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
 	"github.com/bullpenhq/bullpen/libs/config"
 	"github.com/bullpenhq/bullpen/libs/pgtest"
 	"github.com/bullpenhq/bullpen/libs/rpc"
-
-	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/story"
 )
 
 // TestUpOutlivesAKill breaks a turn off after its first round, and finds on the same data directory all that was there.

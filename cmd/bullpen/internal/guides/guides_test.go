@@ -52,7 +52,7 @@ func blocks(t *testing.T, page string) []block {
 	for _, match := range marked.FindAllStringSubmatch(string(raw), -1) {
 		found = append(found, block{name: match[1], language: match[2], text: match[3]})
 	}
-	require.Equal(t, strings.Count(string(raw), "<!-- run:"), len(found), "%s has a mark that no block follows", page)
+	require.Len(t, found, strings.Count(string(raw), "<!-- run:"), "%s has a mark that no block follows", page)
 	return found
 }
 
