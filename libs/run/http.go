@@ -98,34 +98,42 @@ func loopback(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// timedBodies ends a request whose body does not arrive in time. The server's own ReadTimeout would also end a call
-// that takes long to answer.
+// timedBodies ends a request whose body does not arrive in time, whether its handler reads it or not: before a connection
+// is used again, the server itself reads what the handler left. The server's own ReadTimeout would also end a call that
+// takes long to answer. A handler that sets a limit of its own replaces this one.
+//
+// The request is copied and never changed, because the server looks at its own copy of the body to tell whether the
+// connection can be used again. If it did not find its own type there, it would take the rest of a body that nobody read
+// for the next request.
 func timedBodies(next http.Handler, timeout time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body != http.NoBody && !streams(r.Header.Get("Content-Type")) {
-			r.Body = &timedBody{ReadCloser: r.Body, control: http.NewResponseController(w), timeout: timeout}
+		if r.Body == http.NoBody || streams(r) {
+			next.ServeHTTP(w, r)
+			return
 		}
-		next.ServeHTTP(w, r)
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(timeout))
+		timed := *r
+		timed.Body = &timedBody{ReadCloser: r.Body, control: control}
+		next.ServeHTTP(w, &timed)
 	})
 }
 
-// streams reports the content types of calls that may send messages for as long as they like.
-func streams(contentType string) bool {
-	return strings.HasPrefix(contentType, "application/grpc") || strings.HasPrefix(contentType, "application/connect+")
+// streams reports calls that may send messages for as long as they like. Before HTTP/2 there are none: there, a body ends
+// before its answer begins.
+func streams(r *http.Request) bool {
+	contentType := r.Header.Get("Content-Type")
+	return r.ProtoMajor >= 2 &&
+		(strings.HasPrefix(contentType, "application/grpc") || strings.HasPrefix(contentType, "application/connect+"))
 }
 
+// timedBody lifts the limit when the body has arrived.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	timeout time.Duration
-	begun   bool
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
-	if !b.begun {
-		b.begun = true
-		_ = b.control.SetReadDeadline(time.Now().Add(b.timeout))
-	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
 		_ = b.control.SetReadDeadline(time.Time{})
