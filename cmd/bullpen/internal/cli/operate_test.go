@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,14 +17,14 @@ import (
 const patience = time.Minute
 
 // await runs a command until what it prints is as wanted.
-func await(t *testing.T, i *clitest.Installation, wanted func(clitest.Result) bool, args ...string) string {
+func await(t *testing.T, run func(args ...string) clitest.Result, wanted func(clitest.Result) bool, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		r := i.Run(args...)
+		r := run(args...)
 		if wanted(r) {
 			return r.Out
 		}
@@ -58,7 +60,7 @@ func TestASampleOfEachVendorBecomesATurnThatCanBeRead(t *testing.T) {
 			t.Parallel()
 			sent := decode(t, fine(t, i.Run(append([]string{"send", "--json"}, vendor.send...)...)))
 			require.EqualValues(t, 200, sent["status"])
-			out := await(t, i, func(r clitest.Result) bool { return strings.Contains(r.Out, `"state": "done"`) },
+			out := await(t, i.Run, func(r clitest.Result) bool { return strings.Contains(r.Out, `"state": "done"`) },
 				"turns", "list", "--conversation", vendor.conversation, "--json")
 			turn := decode(t, out)["turns"].([]any)[0].(map[string]any)
 			require.Equal(t, "delivered", turn["outcome"])
@@ -111,7 +113,7 @@ func TestEverySampleIsAcknowledged(t *testing.T) {
 func TestToolsAreThoseOfTheOneWhoAsks(t *testing.T) {
 	t.Parallel()
 	i := clitest.Shared(t)
-	seat := await(t, i, func(r clitest.Result) bool { return strings.Contains(r.Out, "service_status") }, "tools", "--seat", "ops-lead")
+	seat := await(t, i.Run, func(r clitest.Result) bool { return strings.Contains(r.Out, "service_status") }, "tools", "--seat", "ops-lead")
 	require.Contains(t, seat, "reply")
 	require.Regexp(t, `(?m)^create_work_item +builtin +seat, operator +writes`, fine(t, i.Run("tools")))
 	require.NotEmpty(t, decode(t, fine(t, i.Run("tools", "--seat", "ops-lead", "--json")))["tools"])
@@ -173,10 +175,30 @@ func TestATokenThatIsRevokedOpensNothing(t *testing.T) {
 	require.Contains(t, failed(t, i.Run("token", "revoke", "nope")), "token_id")
 }
 
+func TestEveryServiceIsFoundAtAnAddressOfItsOwn(t *testing.T) {
+	t.Parallel()
+	i := clitest.Shared(t)
+	key, err := os.ReadFile(filepath.Join(i.Data, "keys", "principal"))
+	require.NoError(t, err)
+	// As in compose: no data directory, the services' keys, and an address for each.
+	env := map[string]string{"BULLPEN_DATA": t.TempDir(), "BULLPEN_PRINCIPAL_KEYS": strings.TrimSpace(string(key))}
+	for _, service := range []string{"company", "knowledge", "mcphost", "notification", "toolregistry", "tracker", "turn"} {
+		env["BULLPEN_PEER_"+strings.ToUpper(service)+"_URL"] = i.URL
+	}
+	getenv := func(name string) string { return env[name] }
+	require.Contains(t, fine(t, clitest.Run(getenv, "tools")), "create_work_item")
+	fine(t, clitest.Run(getenv, "turns"))
+	fine(t, clitest.Run(getenv, "token", "list"))
+	env["BULLPEN_PEER_TURN_URL"] = "http://127.0.0.1:1"
+	r := clitest.Run(getenv, "doctor")
+	require.Equal(t, 1, r.Code)
+	require.Contains(t, r.Out, "turn: does not answer on http://127.0.0.1:1")
+}
+
 func TestAHealthyInstallationHasNothingWrong(t *testing.T) {
 	t.Parallel()
 	i := clitest.Shared(t)
-	require.Equal(t, "Nothing is wrong.\n", await(t, i, func(r clitest.Result) bool { return r.Code == 0 }, "doctor"))
+	require.Equal(t, "Nothing is wrong.\n", await(t, i.Run, func(r clitest.Result) bool { return r.Code == 0 }, "doctor"))
 	answer := decode(t, fine(t, i.Run("doctor", "--json")))
 	require.Equal(t, map[string]any{"ok": true, "findings": []any{}}, answer)
 	require.Equal(t, "No dead letters.\n", fine(t, i.Run("dead")))

@@ -3,6 +3,8 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,15 +23,21 @@ units:
       - {name: Ops Lead, handle: ops-lead}
 `
 
-// A suite on a database and a broker that it was given: from its start through what goes wrong with it to its end.
-func TestUpRunsUntilItIsStoppedAndSaysWhatIsWrongMeanwhile(t *testing.T) {
-	t.Parallel()
+// given is a database and a broker for a suite that is to start none of its own.
+func given(t *testing.T) map[string]string {
+	t.Helper()
 	broker, err := embedded.Start(t.Context(), embedded.Options{DataDir: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })
+	return map[string]string{"BULLPEN_DATABASE_URL": pgtest.DSN(t), "BULLPEN_KAFKA_BROKERS": broker.Brokers()[0]}
+}
+
+// A suite on a database and a broker that it was given: from its start through what goes wrong with it to its end.
+func TestUpRunsUntilItIsStoppedAndSaysWhatIsWrongMeanwhile(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	given := map[string]string{"BULLPEN_DATABASE_URL": pgtest.DSN(t), "BULLPEN_KAFKA_BROKERS": broker.Brokers()[0]}
-	p, err := clitest.Up(data, given, "--company", write(t, speechless))
+	backing := given(t)
+	p, err := clitest.Up(data, backing, "--company", write(t, speechless))
 	require.NoError(t, err)
 	require.NoError(t, p.Await(t.Context()))
 	address, err := clitest.Address(data)
@@ -38,7 +46,7 @@ func TestUpRunsUntilItIsStoppedAndSaysWhatIsWrongMeanwhile(t *testing.T) {
 	env := func(name string) string { return map[string]string{"BULLPEN_DATA": data}[name] }
 
 	t.Run("a second one on the same data is told who is in the way", func(t *testing.T) {
-		second := func(name string) string { return given[name] }
+		second := func(name string) string { return backing[name] }
 		require.Contains(t, failed(t, clitest.Run(second, "up", "--data", data, "--listen", "127.0.0.1:0")),
 			"another `bullpen up` runs on \""+data+"\": stop it first, or give this one another --data")
 		fine(t, clitest.Run(env, "turns"))
@@ -51,17 +59,13 @@ func TestUpRunsUntilItIsStoppedAndSaysWhatIsWrongMeanwhile(t *testing.T) {
 	})
 
 	t.Run("a message that cannot be read is set aside, shown, and kept when it fails again", func(t *testing.T) {
-		b, err := bus.Open(bus.Config{Brokers: broker.Brokers(), ClientID: "clitest"})
+		b, err := bus.Open(bus.Config{Brokers: []string{backing["BULLPEN_KAFKA_BROKERS"]}, ClientID: "clitest"})
 		require.NoError(t, err)
 		defer b.Close()
-		dead, err := b.Subscribe("bullpen.notification.delivery.v1.dead", "clitest")
-		require.NoError(t, err)
-		defer dead.Close()
 		require.NoError(t, b.Publish(t.Context(), bus.Message{Topic: "bullpen.notification.delivery.v1", Key: "ops-lead", Value: []byte("no event")}))
-		_, err = dead.Fetch(t.Context(), 1)
-		require.NoError(t, err)
-
-		letters := decode(t, fine(t, clitest.Run(env, "dead", "--json")))["dead_letters"].([]any)
+		out := await(t, func(args ...string) clitest.Result { return clitest.Run(env, args...) },
+			func(r clitest.Result) bool { return strings.Contains(r.Out, "delivery.v1") }, "dead", "--json")
+		letters := decode(t, out)["dead_letters"].([]any)
 		require.Len(t, letters, 1)
 		letter := letters[0].(map[string]any)
 		require.Equal(t, "bullpen.notification.delivery.v1", letter["topic"])
@@ -87,17 +91,29 @@ func TestUpRunsUntilItIsStoppedAndSaysWhatIsWrongMeanwhile(t *testing.T) {
 
 func TestUpRefusesADocumentWithMistakesByLine(t *testing.T) {
 	t.Parallel()
-	broker, err := embedded.Start(t.Context(), embedded.Options{DataDir: t.TempDir()})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, broker.Close()) })
-	given := map[string]string{"BULLPEN_DATABASE_URL": pgtest.DSN(t), "BULLPEN_KAFKA_BROKERS": broker.Brokers()[0]}
 	path := write(t, mistaken)
-	p, err := clitest.Up(t.TempDir(), given, "--company", path)
+	p, err := clitest.Up(t.TempDir(), given(t), "--company", path)
 	require.NoError(t, err)
 	require.ErrorContains(t, p.Await(t.Context()), "it ended before it was ready")
 	require.Contains(t, p.Said(), "\n"+path+":2:")
 	require.Contains(t, p.Said(), "\n"+path+":9:")
-	code, err := p.Stop(t.Context())
+	code, err := p.Wait(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, code)
+}
+
+func TestASecondSignalEndsItAtOnceHoweverFastItFollows(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	p, err := clitest.Up(data, given(t), "--json")
+	require.NoError(t, err)
+	require.NoError(t, p.Await(t.Context()))
+	address, err := clitest.Address(data)
+	require.NoError(t, err)
+	require.NoError(t, p.Signal(os.Interrupt))
+	require.NoError(t, p.Signal(syscall.SIGTERM))
+	code, err := p.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, code)
+	require.Equal(t, address, decode(t, p.Printed())["url"])
 }

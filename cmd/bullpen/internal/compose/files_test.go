@@ -65,6 +65,16 @@ func TestFilledInFilesAreNeitherCommittedNorBuiltIn(t *testing.T) {
 	}
 }
 
+func TestWhatIsDeployedIsWhatIsTested(t *testing.T) {
+	t.Parallel()
+	kafka := regexp.MustCompile(`<kafka.version>([^<]+)<`).FindStringSubmatch(text(t, "deploy/kafka/pom.xml"))
+	require.NotNil(t, kafka)
+	require.Equal(t, "apache/kafka:"+kafka[1], project(t).Services["kafka"].Image)
+	release := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(text(t, "go.work"))
+	require.NotNil(t, release)
+	require.Contains(t, text(t, "deploy/Dockerfile"), "FROM golang:"+release[1]+"-")
+}
+
 func TestEveryContainerRunsTheProgramOfItsStage(t *testing.T) {
 	t.Parallel()
 	stages := map[string]string{}

@@ -2,6 +2,7 @@ package clitest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type Process struct {
 	ready    chan struct{}
 	exited   chan struct{}
 
+	printed bytes.Buffer
+
 	mu   sync.Mutex
 	said strings.Builder
 }
@@ -55,6 +58,7 @@ func Up(data string, environment map[string]string, args ...string) (*Process, e
 	if p.lifeline, err = p.command.StdinPipe(); err != nil {
 		return nil, err
 	}
+	p.command.Stdout = &p.printed
 	stderr, err := p.command.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -89,9 +93,6 @@ func (p *Process) Said() string {
 	return p.said.String()
 }
 
-// PID answers the process's id.
-func (p *Process) PID() int { return p.command.Process.Pid }
-
 // Await waits until the process says that it is ready.
 func (p *Process) Await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
@@ -108,11 +109,30 @@ func (p *Process) Await(ctx context.Context) error {
 
 // Stop asks the process to end as a service manager does, and answers its exit code.
 func (p *Process) Stop(ctx context.Context) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, stopPatience)
-	defer cancel()
-	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return 0, err
 	}
+	return p.Wait(ctx)
+}
+
+// Printed answers what the process has written to standard output, once it has ended.
+func (p *Process) Printed() string {
+	<-p.exited
+	return p.printed.String()
+}
+
+// Signal sends the process a signal, unless it has ended.
+func (p *Process) Signal(signal os.Signal) error {
+	if err := p.command.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Wait waits until the process has ended, and answers its exit code.
+func (p *Process) Wait(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
 	select {
 	case <-p.exited:
 		return p.command.ProcessState.ExitCode(), nil
