@@ -77,9 +77,12 @@ func tooLarge() *fault.Error {
 	return fault.New(fault.Invalid, "The request is larger than the %d MiB a call may carry.", MaxRequestBytes>>20).WithReason("REQUEST_TOO_LARGE")
 }
 
-// Validate checks m against the rules of its contract and refuses with class invalid, in sentences that name arguments by
-// their snake_case path. Field is the first argument named.
+// Validate checks m against the rules of its contract, after those that hold for all text, and refuses with class invalid, in
+// sentences that name arguments by their snake_case path. Field is the first argument named.
 func Validate(m proto.Message) error {
+	if err := checkText(m.ProtoReflect()); err != nil {
+		return err
+	}
 	err := protovalidate.Validate(m)
 	if err == nil {
 		return nil

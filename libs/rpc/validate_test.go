@@ -101,6 +101,39 @@ func TestRequestOutsideItsRulesIsRefusedInSentences(t *testing.T) {
 	}
 }
 
+func TestTextThatNoDatabaseKeepsIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	d := itemDescriptor(t)
+	for name, c := range map[string]struct{ request, field string }{
+		"a text":              {`{"ask":"x","title":"a\u0000"}`, "title"},
+		"one of two":          {`{"ask":"\u0000","title":"t"}`, "ask"},
+		"in a message":        {`{"ask":"x","title":"t","waiting_on":{"due":"\u0000"}}`, "waiting_on.due"},
+		"in a list":           {`{"ask":"x","title":"t","waiting_on":{"add":["ok","a\u0000"]}}`, "waiting_on.add[1]"},
+		"in a list of others": {`{"ask":"x","title":"t","steps":[{},{"add":["a\u0000"]}]}`, "steps[1].add[0]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBothTransports(t, rpc.ServerOptions{}, takingItems(d), func(t *testing.T, b *bundle) {
+				request := dynamicpb.NewMessage(d)
+				require.NoError(t, protojson.Unmarshal([]byte(c.request), request))
+				f := rpc.FromError(b.client("turn").CallUnary(t.Context(), itemSpec(), request, &toolv1.VerifyTokenResponse{}))
+				require.Equal(t, fault.Invalid, f.Class)
+				require.Equal(t, c.field, f.Field)
+				require.Contains(t, f.Message, "NUL")
+			})
+		})
+	}
+	t.Run("a map", func(t *testing.T) {
+		t.Parallel()
+		require.ErrorContains(t, rpc.Validate(&toolv1.Refusal{Facts: map[string]string{"k": "\x00"}}), "`facts`")
+		require.ErrorContains(t, rpc.Validate(&toolv1.Refusal{Facts: map[string]string{"\x00": "v"}}), "`facts`")
+	})
+	t.Run("bytes that are no text, which reach a handler in process alone", func(t *testing.T) {
+		t.Parallel()
+		require.ErrorContains(t, rpc.Validate(&toolv1.Refusal{Message: "a\xff"}), "`message` must be UTF-8 text")
+	})
+}
+
 func TestRequestWithinItsRulesPasses(t *testing.T) {
 	t.Parallel()
 	d := itemDescriptor(t)
