@@ -56,9 +56,20 @@ func (c jsonCodec) UnmarshalRead(_ context.Context, src io.Reader, msg any) erro
 	}
 	descriptor := m.ProtoReflect().Descriptor()
 	if path, unknown := unknownArgument(object, descriptor, ""); unknown {
-		return fault.New(fault.Invalid, "unknown argument `%s`", path).WithField(path).WithCause(err)
+		return unknownName(path).WithCause(err)
 	}
 	return fault.New(fault.Invalid, "The request is JSON, but an argument has a shape that %s does not have.", descriptor.FullName()).WithCause(err)
+}
+
+// maxNameBytes is room for the path of any argument that a contract could have.
+const maxNameBytes = 256
+
+// unknownName refuses an argument by its name, if that can be one: a caller is not sent megabytes of its own back.
+func unknownName(path string) *fault.Error {
+	if len(path) > maxNameBytes {
+		return fault.New(fault.Invalid, "unknown argument: its name has %d bytes, and begins with %.32q", len(path), path)
+	}
+	return fault.New(fault.Invalid, "unknown argument `%s`", path).WithField(path)
 }
 
 // unknownArgument finds the first name, in sorted order, that a message does not have, nested ones included. protojson knows it

@@ -106,13 +106,15 @@ func TestPublicJSONIsSnakeCaseAndStrict(t *testing.T) {
 		`{"token":["t"]}`:        "an argument has a shape that bullpen.tool.v1.VerifyTokenRequest does not have",
 		`[]`:                     "must be one JSON object",
 		`{"token":`:              "must be one JSON object",
-		``:                       "`token` must be at least 1 characters",
+		`{"` + strings.Repeat("k", 1<<20) + `":1}`: "its name has 1048576 bytes",
+		``: "`token` must be at least 1 characters",
 		`{"token":"` + strings.Repeat("x", 257) + `"}`:          "`token` must be at most 256 characters",
 		`{"token":"` + strings.Repeat("x", rpc.MaxRequestBytes): "larger than the 8 MiB",
 	} {
 		status, body := post(t, b, url, verifyToken, request)
 		require.Equal(t, http.StatusBadRequest, status, body)
 		require.Contains(t, body, says)
+		require.Less(t, len(body), 2048, "a refusal does not send the request back")
 		require.Contains(t, body, "bullpen.tool.v1.Refusal", "a program finds the class beside the sentence")
 	}
 	status, body = post(t, b, url, "/bullpen.test.v1.ItemService/CreateItem", `{"title":"t","ask":"x","steps":[{"add":["ab"]},{"ad":[]}]}`)
