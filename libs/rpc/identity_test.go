@@ -81,18 +81,27 @@ func TestUnbelievableCallersAreRefused(t *testing.T) {
 		require.NoError(t, err)
 		return keys.At(func() time.Time { return at }).Sign(&rpc.Principal{Kind: rpc.KindSeat, Id: "ada"}, ttl)
 	}
+	claimed := func(p *rpc.Principal) string {
+		keys, err := rpc.NewKeys(keyA)
+		require.NoError(t, err)
+		return keys.At(func() time.Time { return now }).Sign(p, time.Minute)
+	}
 	good := signed("A", now, time.Minute)
 	for name, c := range map[string]struct {
 		headers map[string]string
 		says    string
 	}{
-		"nobody":               {nil, "says nothing of who makes it"},
-		"not a token":          {map[string]string{"Bullpen-Principal": "ada"}, "not in the form"},
-		"another service key":  {map[string]string{"Bullpen-Principal": signed("B", now, time.Minute)}, "signature is not one of ours"},
-		"changed claims":       {map[string]string{"Bullpen-Principal": "p1.AAAA" + good[len("p1.AAAA"):]}, "signature is not one of ours"},
-		"expired":              {map[string]string{"Bullpen-Principal": signed("A", now.Add(-2*time.Minute), time.Minute)}, "expired at"},
-		"from the future":      {map[string]string{"Bullpen-Principal": signed("A", now.Add(time.Minute), time.Minute)}, "a clock is wrong"},
-		"far too long":         {map[string]string{"Bullpen-Principal": "p1." + strings.Repeat("A", 9000) + ".AAAA"}, "larger than"},
+		"nobody":              {nil, "says nothing of who makes it"},
+		"not a token":         {map[string]string{"Bullpen-Principal": "ada"}, "not in the form"},
+		"another service key": {map[string]string{"Bullpen-Principal": signed("B", now, time.Minute)}, "signature is not one of ours"},
+		"changed claims":      {map[string]string{"Bullpen-Principal": "p1.AAAA" + good[len("p1.AAAA"):]}, "signature is not one of ours"},
+		"expired":             {map[string]string{"Bullpen-Principal": signed("A", now.Add(-2*time.Minute), time.Minute)}, "expired at"},
+		"from the future":     {map[string]string{"Bullpen-Principal": signed("A", now.Add(time.Minute), time.Minute)}, "a clock is wrong"},
+		"far too long":        {map[string]string{"Bullpen-Principal": "p1." + strings.Repeat("A", 9000) + ".AAAA"}, "larger than"},
+		"of no known kind":    {map[string]string{"Bullpen-Principal": claimed(&rpc.Principal{Kind: "root", Id: "ada"})}, "unknown kind"},
+		"a service by another": {
+			map[string]string{"Bullpen-Principal": claimed(&rpc.Principal{Kind: rpc.KindService, Id: "turn", Issuer: "mcphost"})}, "signs for itself",
+		},
 		"two callers at once":  {map[string]string{"Bullpen-Principal": good, "Authorization": "Bearer x"}, "more than one caller"},
 		"basic authentication": {map[string]string{"Authorization": "Basic YWRhOng="}, "`Bearer` and an API token"},
 		"a token, unwanted":    {map[string]string{"Authorization": "Bearer x"}, "takes no API tokens"},

@@ -100,6 +100,9 @@ func (k *Keys) Verify(token string, now time.Time) (*Principal, error) {
 	if err := proto.Unmarshal(payload, claims); err != nil {
 		return nil, errors.New("the principal is not in the form that services sign")
 	}
+	if err := checkIdentity(claims); err != nil {
+		return nil, err
+	}
 	if err := checkTimes(claims, now); err != nil {
 		return nil, err
 	}
@@ -123,11 +126,23 @@ func sign(secret []byte, body string) []byte {
 	return h.Sum(nil)
 }
 
+// checkIdentity refuses claims that no handler should have to think of: of a kind that this build does not know, or of a
+// service that another one speaks for. Seats, persons and operators are spoken for; a service signs for itself.
+func checkIdentity(claims *Principal) error {
+	switch kind := claims.GetKind(); {
+	case kind == "" || claims.GetId() == "":
+		return errors.New("the principal names nobody")
+	case kind == KindService && claims.GetIssuer() != claims.GetId():
+		return fmt.Errorf("the service %q is spoken for by %q, and a service signs for itself", claims.GetId(), claims.GetIssuer())
+	case kind != KindService && kind != KindSeat && kind != KindPerson && kind != KindOperator:
+		return fmt.Errorf("the principal is of the unknown kind %q", kind)
+	}
+	return nil
+}
+
 func checkTimes(claims *Principal, now time.Time) error {
 	issued, expires := claims.GetIssueTime().AsTime(), claims.GetExpireTime().AsTime()
 	switch {
-	case claims.GetKind() == "" || claims.GetId() == "":
-		return errors.New("the principal names nobody")
 	case expires.Sub(issued) > maxTTL:
 		return fmt.Errorf("the principal was signed for longer than %s", maxTTL)
 	case issued.After(now.Add(clockSkew)):
