@@ -18,6 +18,7 @@ import (
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
 	"github.com/bullpenhq/bullpen/libs/run"
+	"github.com/bullpenhq/bullpen/services/company"
 )
 
 // lookPatience bounds one look at one service.
@@ -85,7 +86,9 @@ func (a *app) diagnose(ctx context.Context) []finding {
 			if c.Service == "" {
 				c.Service = module.Name
 			}
-			if !c.OK {
+			// Nobody can do without a company; that there is none is said by the service that has it.
+			repeated := c.Name == company.Module.Name && c.Service != company.Module.Name && found(findings, company.Module.Name)
+			if !c.OK && !repeated {
 				add(c.Service, "%s: %s", c.Name, c.Detail)
 			}
 		}
@@ -96,6 +99,11 @@ func (a *app) diagnose(ctx context.Context) []finding {
 	a.models(ctx, add)
 	a.waiting(ctx, add)
 	return findings
+}
+
+// found reports whether something is wrong with a service.
+func found(findings []finding, service string) bool {
+	return slices.ContainsFunc(findings, func(f finding) bool { return f.Service == service })
 }
 
 // models looks whether the agents of the company have anything to think with. It is said before the first mail waits for it.

@@ -110,6 +110,13 @@ func TestASecondSignalEndsItAtOnceHoweverFastItFollows(t *testing.T) {
 	require.NoError(t, p.Await(t.Context()))
 	address, err := clitest.Address(data)
 	require.NoError(t, err)
+
+	env := func(name string) string { return map[string]string{"BULLPEN_DATA": data}[name] }
+	said := failed(t, clitest.Run(env, "tools"))
+	require.Contains(t, said, "No company is active")
+	findings := decode(t, clitest.Run(env, "doctor", "--json").Out)["findings"].([]any)
+	require.Len(t, findings, 2, "what is wrong, and what cannot be done for it; not the same from every service: %v", findings)
+
 	require.NoError(t, p.Signal(os.Interrupt))
 	require.NoError(t, p.Signal(syscall.SIGTERM))
 	code, err := p.Wait(t.Context())

@@ -2,6 +2,7 @@ package compose_test
 
 import (
 	"flag"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bullpenhq/bullpen/libs/config"
 	"github.com/bullpenhq/bullpen/libs/run"
 )
 
@@ -55,6 +57,29 @@ func TestTheExampleSecretsAreWhatTheExampleCompanyNames(t *testing.T) {
 		require.NotContains(t, name, "BULLPEN_", "such names are never served")
 		require.NotContains(t, variables(t, envFile+".example"), name, "the two files have nothing in common")
 	}
+}
+
+func TestTheGuideGivesTheAddressesThatThereAre(t *testing.T) {
+	t.Parallel()
+	guide := text(t, "docs/guides/deploy.md")
+	published := map[string]string{}
+	var scraped []string
+	p := project(t)
+	for _, service := range ours(t, p) {
+		for _, port := range service.Ports {
+			published[service.Name] = port.HostIP + ":" + port.Published
+		}
+		_, port, err := net.SplitHostPort(service.getenv(config.EnvName("metrics-listen")))
+		require.NoError(t, err)
+		scraped = append(scraped, service.Name+":"+port)
+	}
+	told := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| ([a-z-]+) \\| `(127[^`]+)` \\|").FindAllStringSubmatch(guide, -1) {
+		told[row[1]] = row[2]
+	}
+	require.Equal(t, published, told)
+	slices.Sort(scraped)
+	require.Contains(t, guide, "targets: ["+strings.Join(scraped, ", ")+"]")
 }
 
 func TestFilledInFilesAreNeitherCommittedNorBuiltIn(t *testing.T) {

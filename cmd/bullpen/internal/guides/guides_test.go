@@ -84,6 +84,22 @@ func TestEveryExpectationIsAboutABlockThatIsThere(t *testing.T) {
 	}
 }
 
+func TestCommandsThatNeedDockerAreCommandsThatThereAre(t *testing.T) {
+	t.Parallel()
+	var checked int
+	for _, page := range pages(t) {
+		raw, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, line := range regexp.MustCompile(`(?m)^docker compose run --rm cli (.*)$`).FindAllStringSubmatch(string(raw), -1) {
+			r := clitest.Run(clitest.Without, append(strings.Fields(line[1]), "--help")...)
+			require.Zero(t, r.Code, "%s: %s%s", page, line[0], r.Err)
+			require.NotContains(t, r.Out, "Available Commands:\n  bench", "%s: %s is no command", page, line[1])
+			checked++
+		}
+	}
+	require.Positive(t, checked)
+}
+
 // reader is somebody who follows a page in a checkout, beside a running installation.
 type reader struct {
 	installation *clitest.Installation
