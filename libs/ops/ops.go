@@ -2,7 +2,7 @@
 //
 // Every write carries an operation id that its caller chose. [Do] runs the write and, in the same transaction, keeps
 // its result under that id. The same id again answers the kept result and writes nothing; the same id with other
-// arguments is a mistake of the caller and refused. Twins that arrive together wait for each other: one writes, the
+// arguments, or from somebody else, is a mistake of the caller and refused. Twins that arrive together wait for each other: one writes, the
 // others replay what it answered.
 //
 //	Do ── begin, lock the id ──► in the ledger? ── yes, same digest ──► replay
@@ -50,7 +50,7 @@ import (
 )
 
 const (
-	// ReasonReused: the operation id was used before with other arguments or for another tool.
+	// ReasonReused: the operation id was used before, with other arguments, for another tool or by somebody else.
 	ReasonReused = "OPERATION_REUSED"
 
 	// MaxIDBytes is the longest operation id.
@@ -73,10 +73,22 @@ type Operation struct {
 	// ID is the caller's: printable ASCII without spaces, at most [MaxIDBytes] long. Empty means that the caller will never repeat itself: a new id is
 	// minted, and the ledger is not asked.
 	ID string
+	// Caller is who writes, such as "seat:ada", required with an ID. Only who made an operation may repeat it: whoever
+	// else guesses or copies an id learns nothing of what it did.
+	Caller string
 	// Tool is what is done, such as "create_item".
 	Tool string
 	// Digest is of the arguments, as [Digest] answers it.
 	Digest []byte
+}
+
+// seal is what the ledger keeps to know the operation again: the digest of its arguments bound to its caller.
+func (op Operation) seal() []byte {
+	h := sha256.New()
+	h.Write(binary.AppendUvarint(nil, uint64(len(op.Caller))))
+	h.Write([]byte(op.Caller))
+	h.Write(op.Digest)
+	return h.Sum(nil)
 }
 
 // Digest is the SHA-256 of a message's deterministic wire form: equal for equal arguments, however they were written.
@@ -120,6 +132,9 @@ func DoBatch(
 ) (replayed bool, err error) {
 	if err := checkID(op.ID); err != nil {
 		return false, err
+	}
+	if op.ID != "" && op.Caller == "" {
+		return false, fmt.Errorf("the operation %s of %s has no caller", op.ID, op.Tool)
 	}
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -167,7 +182,7 @@ func DoBatch(
 	if writes == nil {
 		writes = &pgx.Batch{}
 	}
-	writes.Queue(insertOperation, op.ID, op.Tool, op.Digest, kept, positionOf(result))
+	writes.Queue(insertOperation, op.ID, op.Tool, op.seal(), kept, positionOf(result))
 	writes.Queue("commit")
 	if err := conn.SendBatch(ctx, writes).Close(); err != nil {
 		return false, notCommitted(op, err)
@@ -201,9 +216,9 @@ func replay(ctx context.Context, tx pgx.Tx, op Operation, result proto.Message) 
 	if err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
 	}
-	if tool != op.Tool || !bytes.Equal(digest, op.Digest) {
-		return false, fault.New(fault.Conflict, "This operation id was used before with other arguments. Repeat the "+
-			"first call exactly, or use a new operation id.").WithReason(ReasonReused).WithOperation(op.ID)
+	if tool != op.Tool || !bytes.Equal(digest, op.seal()) {
+		return false, fault.New(fault.Conflict, "This operation id was used before, with other arguments or by "+
+			"another caller. Repeat the first call exactly, or use a new operation id.").WithReason(ReasonReused).WithOperation(op.ID)
 	}
 	if err := proto.Unmarshal(kept, result); err != nil {
 		return false, fmt.Errorf("decode the kept result of %s: %w", tool, err)

@@ -28,7 +28,7 @@ import (
 var migrations embed.FS
 
 func operation(id string) ops.Operation {
-	return ops.Operation{ID: id, Tool: "create_item", Digest: ops.Digest(structpb.NewStringValue("arguments"))}
+	return ops.Operation{ID: id, Caller: "seat:ada", Tool: "create_item", Digest: ops.Digest(structpb.NewStringValue("arguments"))}
 }
 
 // effect writes a row and answers its id in the receipt's version.
@@ -200,6 +200,34 @@ func TestDo(t *testing.T) {
 		replayed, err := ops.Do(t.Context(), pool, operation("op-1"), &r, effect("op-1", &r))
 		require.NoError(t, err)
 		require.False(t, replayed)
+	})
+
+	t.Run("only who made an operation may repeat it", func(t *testing.T) {
+		t.Parallel()
+		pool := pgtest.Pool(t, "tracker", migrations)
+		var first toolv1.Receipt
+		_, err := ops.Do(t.Context(), pool, operation("op-1"), &first, effect("op-1", &first))
+		require.NoError(t, err)
+
+		another := operation("op-1")
+		another.Caller = "seat:bo"
+		var learned toolv1.Receipt
+		_, err = ops.Do(t.Context(), pool, another, &learned, effect("op-1", &learned))
+		f, ok := fault.As(err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, fault.Conflict, f.Class)
+		require.Equal(t, ops.ReasonReused, f.Reason)
+		require.Empty(t, learned.GetPosition(), "nothing of the first result is told")
+		require.Equal(t, 1, count(t, pool, "effects"))
+	})
+
+	t.Run("an operation that could be repeated has a caller", func(t *testing.T) {
+		t.Parallel()
+		pool := pgtest.Pool(t, "tracker", migrations)
+		nobodys := operation("op-1")
+		nobodys.Caller = ""
+		_, err := ops.Do(t.Context(), pool, nobodys, &toolv1.Receipt{}, nil)
+		require.ErrorContains(t, err, "has no caller")
 	})
 
 	t.Run("without an id every call is an operation of its own", func(t *testing.T) {

@@ -49,6 +49,16 @@ func OperationID(ctx context.Context) string {
 	return info.RequestHeader().Get(headerOperation)
 }
 
+// Caller names who makes the call that ctx belongs to, as kind and id, such as "seat:ada"; it is empty where
+// [PrincipalFrom] is false. It is what records and ledgers tell callers apart by.
+func Caller(ctx context.Context) string {
+	p, ok := PrincipalFrom(ctx)
+	if !ok {
+		return ""
+	}
+	return p.GetKind() + ":" + p.GetId()
+}
+
 // RequireKind answers the incoming principal if it is of one of kinds, and refuses with class forbidden otherwise.
 func RequireKind(ctx context.Context, kinds ...string) (*Principal, error) {
 	p, ok := PrincipalFrom(ctx)

@@ -112,7 +112,7 @@ func byline(p *rpc.Principal) string { return p.GetKind() + ":" + p.GetId() }
 
 // operation names the write that a call is.
 func operation(ctx context.Context, tool string, request proto.Message) ops.Operation {
-	return ops.Operation{ID: rpc.OperationID(ctx), Tool: tool, Digest: ops.Digest(request)}
+	return ops.Operation{ID: rpc.OperationID(ctx), Caller: rpc.Caller(ctx), Tool: tool, Digest: ops.Digest(request)}
 }
 
 // sealedOperation is operation for a request that holds a secret: the ledger keeps a keyed digest, which helps nobody guess.

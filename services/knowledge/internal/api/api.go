@@ -92,7 +92,7 @@ func (h *Handler) WritePage(ctx context.Context, req *knowledgev1.WritePageReque
 		}
 	}
 	res := &knowledgev1.WritePageResponse{}
-	op := ops.Operation{ID: rpc.OperationID(ctx), Tool: "write_page", Digest: ops.Digest(req)}
+	op := ops.Operation{ID: rpc.OperationID(ctx), Caller: rpc.Caller(ctx), Tool: "write_page", Digest: ops.Digest(req)}
 	err = h.Store.InsertPage(ctx, op, res, draft, func(at ops.Position) {
 		res.Outcome, res.Position, res.Version, res.Revision = "applied", at.String(), p.Version, p.Revision
 		res.Id, res.Container, res.Title = p.ID.String(), p.Container, p.Title

@@ -51,7 +51,7 @@ func (h *Handler) Reply(ctx context.Context, req *notificationv1.ReplyRequest) (
 	if err != nil {
 		return nil, err
 	}
-	op := ops.Operation{ID: rpc.OperationID(ctx), Tool: toolReply, Digest: digest(caller.GetSeat(), conversation, req)}
+	op := ops.Operation{ID: rpc.OperationID(ctx), Caller: rpc.Caller(ctx), Tool: toolReply, Digest: digest(caller.GetSeat(), conversation, req)}
 	m := store.Outbound{
 		ID: id, Seat: caller.GetSeat(), Surface: surface, ConversationKey: conversation, Body: req.GetBody(),
 		TurnID: caller.GetTurn().GetTurnId(),

@@ -64,5 +64,5 @@ func actor(p *rpc.Principal) item.Actor {
 
 // operation names the write that a call is.
 func operation(ctx context.Context, tool string, request proto.Message) ops.Operation {
-	return ops.Operation{ID: rpc.OperationID(ctx), Tool: tool, Digest: ops.Digest(request)}
+	return ops.Operation{ID: rpc.OperationID(ctx), Caller: rpc.Caller(ctx), Tool: tool, Digest: ops.Digest(request)}
 }
