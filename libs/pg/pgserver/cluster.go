@@ -10,15 +10,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
 )
 
-// lockName is the file whose lock a supervisor holds.
-const lockName = "supervisor.lock"
+const (
+	// lockName is the file whose lock a supervisor holds.
+	lockName = "supervisor.lock"
+	// draftName is a cluster that is being made, and draftLockName the file whose lock its makers hold.
+	draftName     = "cluster.new"
+	draftLockName = "cluster.new.lock"
+)
 
 // cluster is one data directory with the programs and the account that serve it.
 type cluster struct {
@@ -93,7 +97,7 @@ func (c *cluster) nothingElse() error {
 	}
 	for _, entry := range entries {
 		switch entry.Name() {
-		case lockName, "run", "cluster", "cluster.new", "lost+found":
+		case lockName, draftName, draftLockName, "run", "cluster", "lost+found":
 		default:
 			return unusable("The data directory %s is neither empty nor a database's: it holds %s. Choose a folder of its "+
 				"own.", c.root, entry.Name())
@@ -116,43 +120,6 @@ func (c *cluster) acquire() (*os.File, error) {
 			"another data directory.", c.root).WithField("data_dir").WithCause(err)
 	}
 	return file, nil
-}
-
-// create makes the cluster when there is none. It is built beside its place and then renamed, so that an interrupted
-// start leaves nothing that looks like a cluster.
-func (c *cluster) create(ctx context.Context) error {
-	if major, err := c.major(); err != nil || major != "" {
-		return err
-	}
-	draft := c.data + ".new"
-	if err := os.RemoveAll(draft); err != nil {
-		return unusable("The unfinished cluster %s cannot be removed.", draft).WithCause(err)
-	}
-	ctype := "C.UTF-8"
-	if runtime.GOOS == "darwin" {
-		ctype = "en_US.UTF-8"
-	}
-	args := []string{
-		"--pgdata", draft, "--username", superuser, "--encoding", "UTF8",
-		"--locale", "C", "--lc-ctype", ctype, "--auth-local", "trust", "--auth-host", "reject",
-	}
-	if c.throwaway {
-		args = append(args, "--no-sync")
-	}
-	cmd := exec.CommandContext(ctx, c.binaries.initdb(), args...)
-	c.prepare(cmd)
-	c.log.Info("creating the database cluster", "dir", c.data)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fault.New(fault.Unavailable, "The database cluster in %s cannot be made: %s", c.root, lastLines(string(out))).
-			WithCause(err)
-	}
-	if err := os.Rename(draft, c.data); err != nil {
-		return unusable("The new cluster cannot be moved to %s.", c.data).WithCause(err)
-	}
-	return nil
 }
 
 // prepare makes a command run as the account, in the data directory, with a small environment and apart from the

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -34,11 +35,18 @@ func TestSupervisorProcess(t *testing.T) {
 	<-s.Done()
 }
 
+// supervise answers a process that will supervise a server.
+func supervise(t *testing.T, dir string) *osexec.Cmd {
+	t.Helper()
+	process := osexec.Command(os.Args[0], "-test.run=^TestSupervisorProcess$")
+	process.Env = append(os.Environ(), supervisedDirEnv+"="+dir)
+	return process
+}
+
 // supervisor starts a process that supervises a server, and answers the server's process id.
 func supervisor(t *testing.T, dir string) (process *osexec.Cmd, server int) {
 	t.Helper()
-	process = osexec.Command(os.Args[0], "-test.run=^TestSupervisorProcess$")
-	process.Env = append(os.Environ(), supervisedDirEnv+"="+dir)
+	process = supervise(t, dir)
 	out, err := process.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, process.Start())
@@ -91,6 +99,24 @@ func TestTakeover(t *testing.T) {
 		require.NoError(t, syscall.Kill(server, syscall.SIGKILL))
 		require.Error(t, process.Wait())
 		require.Equal(t, "1", ask(t, start(t, dir), "select '1'"))
+	})
+
+	t.Run("after kill -9 of a supervisor that makes the cluster the next one makes it", func(t *testing.T) {
+		t.Parallel()
+		for _, stage := range []string{"PG_VERSION", "pg_hba.conf", "global/pg_control", "base/1/PG_VERSION", "base/4/PG_VERSION"} {
+			dir := pgtest.Dir(t)
+			process := supervise(t, dir)
+			require.NoError(t, process.Start())
+			require.Eventually(t, func() bool {
+				_, err := os.Stat(filepath.Join(dir, "cluster.new", stage))
+				return err == nil
+			}, patient, time.Millisecond, stage)
+			require.NoError(t, process.Process.Kill())
+			require.Error(t, process.Wait())
+			s := start(t, dir)
+			require.Equal(t, "1", ask(t, s, "select '1'"))
+			require.NoError(t, s.Stop(t.Context()))
+		}
 	})
 
 	t.Run("a server that nobody told of its supervisor's death is stopped", func(t *testing.T) {
