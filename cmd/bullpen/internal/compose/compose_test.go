@@ -5,10 +5,12 @@
 package compose_test
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/dotenv"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
@@ -32,6 +35,29 @@ const (
 	envFile     = ".env"
 	secretsFile = ".env.secrets"
 )
+
+func TestMain(m *testing.M) {
+	// The library leaves this form of file to docker compose, which reads it as `docker run --env-file` does.
+	dotenv.RegisterFormat("raw", raw)
+	os.Exit(m.Run())
+}
+
+// raw reads NAME=value lines; the value is everything behind the first equals sign.
+func raw(r io.Reader, file string, vars map[string]string, _ func(string) (string, bool)) error {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		line := strings.TrimLeft(lines.Text(), " \t")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, set := strings.Cut(line, "=")
+		if !set {
+			return fmt.Errorf("%s: %s has no value", file, name)
+		}
+		vars[name] = value
+	}
+	return lines.Err()
+}
 
 func text(t *testing.T, name string) string {
 	t.Helper()
@@ -62,6 +88,9 @@ func filled(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// secret is the value of a name in .env.secrets, with everything in it that an environment file could take for its own.
+func secret(name string) string { return filled(name) + `$HOME ${HOME} "a" 'b' # c\d` }
+
 // checkout is a folder with the compose file and both environment files filled in, as an installation has them: every secret, and of
 // the rest what must be. Variables named in without are left empty.
 func checkout(t *testing.T, without ...string) string {
@@ -72,7 +101,12 @@ func checkout(t *testing.T, without ...string) string {
 	for _, name := range []string{envFile, secretsFile} {
 		var out bytes.Buffer
 		for key, value := range variables(t, name+".example") {
-			if value == "" && (name == secretsFile || slices.Contains(required, key)) && !slices.Contains(without, key) {
+			switch {
+			case slices.Contains(without, key):
+				value = ""
+			case name == secretsFile:
+				value = secret(key)
+			case slices.Contains(required, key):
 				value = filled(key)
 			}
 			fmt.Fprintf(&out, "%s=%s\n", key, value)
