@@ -269,6 +269,15 @@ func TestReplyRefusesWhatCannotBePosted(t *testing.T) {
 	})
 }
 
+func TestASeatThatDoesNotComeThroughTheDoorIsRefused(t *testing.T) {
+	t.Parallel()
+	w := asked(t)
+	_, err := w.client("mcphost").Reply(seat(t.Context(), "quill", issueKey, ""), &notificationv1.ReplyRequest{Body: "x"})
+	f := rpc.FromError(err)
+	require.Equal(t, fault.Forbidden, f.Class)
+	require.Contains(t, f.Message, "tool registry")
+}
+
 func TestTheSameOperationWithAnotherTextIsRefused(t *testing.T) {
 	t.Parallel()
 	w := asked(t)
@@ -379,5 +388,8 @@ func TestDeadLettersAreListedAndRedriven(t *testing.T) {
 	_, err = w.rpc.RedriveDeadLetters(ctx, &notificationv1.RedriveDeadLettersRequest{DeadLetterIds: []string{"999"}})
 	require.Equal(t, fault.NotFound, rpc.FromError(err).Class)
 	_, err = w.rpc.ListDeadLetters(seat(t.Context(), "quill", "", ""), &notificationv1.ListDeadLettersRequest{})
+	require.Equal(t, fault.Forbidden, rpc.FromError(err).Class)
+	person := rpc.As(t.Context(), &rpc.Principal{Kind: rpc.KindPerson, Id: "ines", Seat: "ines"})
+	_, err = w.rpc.RedriveDeadLetters(person, &notificationv1.RedriveDeadLettersRequest{})
 	require.Equal(t, fault.Forbidden, rpc.FromError(err).Class)
 }

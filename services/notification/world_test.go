@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect/v2"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -103,7 +104,8 @@ type world struct {
 	pool   *pgxpool.Pool
 	bus    bus.Bus
 	url    string
-	rpc    notificationv1connect.NotificationServiceClient
+	server *connect.Server
+	rpc    notificationv1connect.NotificationServiceClient // of the door
 	deps   notification.Deps
 	keys   *rpc.Keys
 	stop   func()
@@ -183,8 +185,8 @@ func (w *world) start(t testing.TB) {
 	w.url = server.URL
 	rpcs := rpc.NewServer(rpc.ServerOptions{Service: "notification", Log: slog.New(slog.DiscardHandler), Keys: w.keys})
 	service.Register(rpcs)
-	w.rpc = notificationv1connect.NewNotificationServiceClient(
-		rpc.NewClient(rpc.InProcess(rpcs), rpc.ClientOptions{Service: "toolregistry", Keys: w.keys}))
+	w.server = rpcs
+	w.rpc = w.client("toolregistry")
 	w.stop = sync.OnceFunc(func() {
 		server.Close()
 		cancel()
@@ -240,6 +242,12 @@ func (w *world) routed(t testing.TB) {
 		err := w.pool.QueryRow(t.Context(), `select count(*) from webhooks where state = 'received'`).Scan(&waiting)
 		return err == nil && waiting == 0
 	}, 20*time.Second, 5*time.Millisecond, "all webhooks are routed")
+}
+
+// client calls as another service does.
+func (w *world) client(service string) notificationv1connect.NotificationServiceClient {
+	return notificationv1connect.NewNotificationServiceClient(
+		rpc.NewClient(rpc.InProcess(w.server), rpc.ClientOptions{Service: service, Keys: w.keys}))
 }
 
 // operator is somebody who may look.

@@ -227,6 +227,9 @@ func TestRefusals(t *testing.T) {
 	seat := rpc.As(ctx, &rpc.Principal{Kind: rpc.KindSeat, Id: "ada", Seat: "ada"})
 	_, err = b.client.ListMail(seat, &turnv1.ListMailRequest{})
 	require.Equal(t, fault.Forbidden, rpc.FromError(err).Class)
+	person := rpc.As(ctx, &rpc.Principal{Kind: rpc.KindPerson, Id: "ines", Seat: "ines"})
+	_, err = b.client.RedriveDeadLetters(person, &turnv1.RedriveDeadLettersRequest{})
+	require.Equal(t, fault.Forbidden, rpc.FromError(err).Class)
 }
 
 func TestDeadLetters(t *testing.T) {

@@ -35,7 +35,13 @@ func New(o Options) *Handler { return &Handler{o: o} }
 
 // reader admits who may look at everybody's mail.
 func reader(ctx context.Context) error {
-	_, err := rpc.RequireKind(ctx, "operator", "person", "service")
+	_, err := rpc.RequireKind(ctx, rpc.KindOperator, rpc.KindPerson, rpc.KindService)
+	return err
+}
+
+// mender admits who may set work going again that was set aside.
+func mender(ctx context.Context) error {
+	_, err := rpc.RequireKind(ctx, rpc.KindOperator, rpc.KindService)
 	return err
 }
 

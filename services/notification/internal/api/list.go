@@ -125,7 +125,7 @@ func (h *Handler) ListDeadLetters(ctx context.Context, req *notificationv1.ListD
 
 // RedriveDeadLetters routes dead letters again, now.
 func (h *Handler) RedriveDeadLetters(ctx context.Context, req *notificationv1.RedriveDeadLettersRequest) (*notificationv1.RedriveDeadLettersResponse, error) {
-	if err := reader(ctx); err != nil {
+	if err := mender(ctx); err != nil {
 		return nil, err
 	}
 	ids := make([]int64, 0, len(req.GetDeadLetterIds()))

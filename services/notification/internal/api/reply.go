@@ -20,6 +20,9 @@ import (
 const (
 	toolReply = "reply"
 
+	// door is the service through which seats reach tools.
+	door = "toolregistry"
+
 	outcomeApplied = "applied"
 	outcomePending = "pending"
 
@@ -31,9 +34,12 @@ const (
 // Reply queues an answer, once an operation, and waits a little for it to be
 // posted.
 func (h *Handler) Reply(ctx context.Context, req *notificationv1.ReplyRequest) (*notificationv1.ReplyResponse, error) {
-	caller, err := rpc.RequireKind(ctx, "seat")
+	caller, err := rpc.RequireKind(ctx, rpc.KindSeat)
 	if err != nil {
 		return nil, err
+	}
+	if caller.GetIssuer() != door {
+		return nil, fault.New(fault.Forbidden, "A seat replies through the tool registry, not through %s.", caller.GetIssuer())
 	}
 	conversation := req.GetConversation()
 	if conversation == "" {
