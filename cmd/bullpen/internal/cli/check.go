@@ -32,7 +32,11 @@ func (a *app) check() *cobra.Command {
 				}
 			} else {
 				for _, p := range problems {
-					fmt.Fprintf(a.Out, "%s:%d:%d: %s: %s\n", args[0], p.GetLine(), p.GetColumn(), p.GetPath(), p.GetMessage())
+					at := fmt.Sprintf("%s:%d:%d", args[0], p.GetLine(), p.GetColumn())
+					if p.GetPath() != "" {
+						at += ": " + p.GetPath()
+					}
+					fmt.Fprintf(a.Out, "%s: %s\n", at, p.GetMessage())
 				}
 			}
 			switch {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"connectrpc.com/connect/v2"
@@ -129,14 +130,18 @@ func asUsage(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
 }
 
-// checkArguments makes wrong arguments of a command and of all below it errors of usage.
+// checkArguments makes wrong arguments of a command and of all below it errors of usage, which name the arguments there are.
 func checkArguments(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return asUsage(cmd, err)
+			err := check(cmd, args)
+			if err == nil {
+				return nil
 			}
-			return nil
+			if _, takes, some := strings.Cut(cmd.Use, " "); some {
+				err = fmt.Errorf("%s takes %s, and was given %s", cmd.CommandPath(), takes, count(len(args), "argument"))
+			}
+			return asUsage(cmd, err)
 		}
 	}
 	for _, below := range cmd.Commands() {

@@ -76,7 +76,7 @@ func TestWrongUsageIsTwoAndSaysWhereTheRightOneIsTold(t *testing.T) {
 	}
 	for command, says := range map[string]string{
 		"nope":                       "see `bullpen --help`",
-		"check":                      "see `bullpen check --help`",
+		"check":                      "bullpen check takes FILE, and was given 0 arguments; see `bullpen check --help`",
 		"turns show":                 "see `bullpen turns show --help`",
 		"turns nope":                 "see `bullpen turns --help`",
 		"turns --nope":               "see `bullpen turns --help`",

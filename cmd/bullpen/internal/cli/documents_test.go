@@ -41,6 +41,14 @@ func TestAGoodDocumentIsFine(t *testing.T) {
 	require.Empty(t, decode(t, fine(t, clitest.Run(clitest.Without, "check", "--json", example)))["problems"])
 }
 
+func TestAMistakeThatIsInNoBlockIsReportedWithoutAnEmptyPath(t *testing.T) {
+	t.Parallel()
+	path := write(t, "name: Lantern Works\nroles:\n\t- {name: First}\n")
+	r := clitest.Run(clitest.Without, "check", path)
+	failed(t, r)
+	require.Equal(t, path+":3:1: a tab cannot indent YAML; use spaces\n", r.Out)
+}
+
 func TestEveryMistakeOfADocumentIsReportedWhereItStands(t *testing.T) {
 	t.Parallel()
 	path := write(t, mistaken)

@@ -55,7 +55,7 @@ func (a *app) createToken(cmd *cobra.Command, request *companyv1.CreateTokenRequ
 		return a.printMessage(response)
 	}
 	// The token alone goes to standard output, so that it can be caught in a variable.
-	fmt.Fprintf(a.Err, "Token %s. This is its only showing; set it as BULLPEN_TOKEN.\n", response.GetDetails().GetTokenId())
+	fmt.Fprintf(a.Err, "Token %s, shown only this once; set it as BULLPEN_TOKEN.\n", response.GetDetails().GetTokenId())
 	_, err = fmt.Fprintln(a.Out, response.GetToken())
 	return err
 }

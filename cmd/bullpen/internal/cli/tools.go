@@ -55,7 +55,7 @@ func (a *app) listTools(cmd *cobra.Command, request *toolregistryv1.ListToolsReq
 		return err
 	}
 	for _, missing := range response.GetMissingServers() {
-		fmt.Fprintf(a.Out, "\nmcp:%s brings nothing now: %s %s\n", missing.GetServer(), missing.GetState(), missing.GetReason())
+		fmt.Fprintf(a.Out, "\nmcp:%s brings nothing now, it is %s: %s\n", missing.GetServer(), missing.GetState(), missing.GetReason())
 	}
 	return nil
 }
