@@ -156,6 +156,13 @@ func (a *app) waiting(ctx context.Context, add func(service, format string, args
 		for _, m := range mail.GetMail() {
 			add("turn", "mail of %s waits: %s", m.GetSeat(), m.GetReason())
 		}
+		if again, err := client.ListMail(ctx, &turnv1.ListMailRequest{State: "ready"}); err == nil {
+			for _, m := range again.GetMail() {
+				if m.GetAttempts() > 0 && m.GetReason() != "" {
+					add("turn", "mail of %s from %s failed and is tried again: %s", m.GetSeat(), m.GetConversationKey(), m.GetReason())
+				}
+			}
+		}
 		if dead, err := client.ListDeadLetters(ctx, &turnv1.ListDeadLettersRequest{}); err == nil && undriven(dead.GetDeadLetters()) > 0 {
 			add("turn", "%d dead letters wait; `bullpen dead` shows them", undriven(dead.GetDeadLetters()))
 		}
@@ -173,9 +180,12 @@ func (a *app) waiting(ctx context.Context, add func(service, format string, args
 	}
 	if client, err := a.client("notification"); err == nil {
 		notifications := notificationv1connect.NewNotificationServiceClient(client)
-		for _, state := range []string{"unknown", "failed"} {
+		for _, state := range []string{"queued", "unknown", "failed"} {
 			if list, err := notifications.ListOutbound(ctx, &notificationv1.ListOutboundRequest{State: state}); err == nil {
 				for _, m := range list.GetMessages() {
+					if state == "queued" && m.GetDetail() == "" {
+						continue // nothing keeps it; it leaves in its turn
+					}
 					add("notification", "an answer of %s to %s is %s: %s", m.GetSeat(), m.GetConversationKey(), state, m.GetDetail())
 				}
 			}

@@ -89,6 +89,54 @@ func TestUpRunsUntilItIsStoppedAndSaysWhatIsWrongMeanwhile(t *testing.T) {
 	require.Contains(t, failed(t, clitest.Run(env, "turns")), "start one with `bullpen up`")
 }
 
+// unlucky is a company whose one agent answers and whose other one cannot.
+const unlucky = `name: Lantern Works
+providers:
+  llm:
+    default:
+      type: scripted
+      scenario:
+        rules:
+          - when: {contains: broken}
+            rounds:
+              - call: {tool: reply, args: {body: I look at it.}}
+              - submit: {outcome: delivered, summary: Answered.}
+integrations:
+  github: {webhook_secret: "${GITHUB_WEBHOOK_SECRET}"}
+roles:
+  - name: Baker
+    integrations: {github: {login: lantern-baker, token: "${GITHUB_TOKEN}"}}
+  - name: Clerk
+    integrations: {github: {login: lantern-clerk, token: "${GITHUB_TOKEN}"}}
+`
+
+func TestDoctorNamesAnswersThatDoNotLeaveAndMailThatFails(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	backing := given(t)
+	backing["GITHUB_WEBHOOK_SECRET"], backing["GITHUB_TOKEN"] = "hook", "token"
+	p, err := clitest.Up(data, backing, "--company", write(t, unlucky), "--notification.github-api-url", "http://127.0.0.1:1")
+	require.NoError(t, err)
+	require.NoError(t, p.Await(t.Context()))
+	run := func(args ...string) clitest.Result {
+		return clitest.Run(func(name string) string {
+			return map[string]string{"BULLPEN_DATA": data, "GITHUB_WEBHOOK_SECRET": "hook"}[name]
+		}, args...)
+	}
+
+	fine(t, run("send", "github", "issue_comment", "--number", "1", "--body", "@lantern-baker it is broken"))
+	fine(t, run("send", "github", "issue_comment", "--number", "2", "--body", "@lantern-clerk hello"))
+	out := await(t, run, func(r clitest.Result) bool {
+		return strings.Contains(r.Out, "notification: ") && strings.Contains(r.Out, "turn: ")
+	}, "doctor")
+	require.Contains(t, out, "notification: an answer of baker to github:lantern/shop#1 is queued: The vendor cannot be reached.")
+	require.Contains(t, out, "turn: mail of clerk from github:lantern/shop#2 failed and is tried again: ")
+
+	code, err := p.Stop(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, code, p.Said())
+}
+
 func TestUpRefusesADocumentWithMistakesByLine(t *testing.T) {
 	t.Parallel()
 	path := write(t, mistaken)
