@@ -92,7 +92,11 @@ func (d *drawing) call(call *turnv1.Call) {
 	if call.GetSource() != "" && call.GetSource() != "builtin" {
 		end += ", by " + call.GetSource()
 	}
-	if call.GetDelivered() != "" {
+	switch {
+	case call.GetDelivered() == "":
+	case call.GetOutcome() == "pending":
+		end += ", on its way to " + call.GetDelivered()
+	default:
 		end += ", reached " + call.GetDelivered()
 	}
 	d.note(end)

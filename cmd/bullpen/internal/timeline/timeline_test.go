@@ -44,6 +44,17 @@ func TestATurnIsDrawnAsItsGoldenFile(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatIsQueuedHasNotReachedAnybody(t *testing.T) {
+	t.Parallel()
+	call := &turnv1.Call{Tool: "reply", State: "done", Outcome: "pending", Delivered: "github"}
+	var drawn strings.Builder
+	require.NoError(t, timeline.Write(&drawn, &turnv1.GetTurnResponse{
+		Turn: &turnv1.Turn{TurnId: "t", Seat: "baker"}, Rounds: []*turnv1.Round{{Number: 1, Calls: []*turnv1.Call{call}}},
+	}, time.UTC))
+	require.Contains(t, drawn.String(), "pending, on its way to github")
+	require.NotContains(t, drawn.String(), "reached")
+}
+
 const readme = "../../../../README.md"
 
 var drawnInReadme = regexp.MustCompile("(?ms)(^<!-- drawn: demo -->\n```\n)(.*?)(^```$)")
