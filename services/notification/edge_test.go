@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -152,6 +153,28 @@ func TestTheCapIsExactWhetherAnnouncedOrNot(t *testing.T) {
 	var lengths []int
 	require.NoError(t, w.pool.QueryRow(t.Context(), `select array_agg(length(body)) from webhooks`).Scan(&lengths))
 	require.Equal(t, []int{largest, largest}, lengths)
+}
+
+func TestLargeBodiesThatAreOnlyAnnouncedKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	address := strings.TrimPrefix(w.url, "http://")
+	for _, length := range []string{"Content-Length: 26214400\r\n\r\nx", "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"} {
+		for range 13 { // more than fit into the bytes that may be in flight
+			c, err := net.Dial("tcp", address)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, c.Close()) })
+			_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n%s", githubPath, length)
+			require.NoError(t, err)
+			// The server asks for the body once a handler reads it: from then on the request counts.
+			asked := make([]byte, len("HTTP/1.1 100"))
+			_, err = io.ReadFull(c, asked)
+			require.NoError(t, err)
+			require.Equal(t, "HTTP/1.1 100", string(asked))
+		}
+	}
+	status, body := w.send(t, githubPath, comment("small", payload("@quill hi")))
+	require.Equal(t, http.StatusOK, status, body)
 }
 
 func TestOnlyPostIsAWebhook(t *testing.T) {

@@ -14,12 +14,9 @@ package webhook
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,10 +30,6 @@ import (
 )
 
 const (
-	// MaxBodyBytes is GitHub's own limit, and enough for Slack.
-	MaxBodyBytes = 25 << 20
-	// inFlightBytes bounds the bodies held at a time, whoever sends them.
-	inFlightBytes = 12 * MaxBodyBytes
 	// handshakeBytes is more than any url_verification has.
 	handshakeBytes = 16 << 10
 
@@ -145,39 +138,6 @@ func write(w http.ResponseWriter, a answer) {
 		Status string `json:"status"`
 		Detail string `json:"detail,omitempty"`
 	}{a.outcome, a.detail})
-}
-
-// read answers the raw body and how many bytes of the budget it holds. The
-// answer's status is 0 when all is well.
-func (e *Edge) read(ctx context.Context, w http.ResponseWriter, r *http.Request) (body []byte, held int64, a answer) {
-	if r.Method != http.MethodPost {
-		return nil, 0, refuse(http.StatusMethodNotAllowed, "method", "Webhooks are sent with POST.")
-	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, 0, refuse(http.StatusUnsupportedMediaType, "encoding", "The body must not be compressed: send it without Content-Encoding.")
-	}
-	large := refuse(http.StatusRequestEntityTooLarge, "too_large", "The body is larger than the 25 MiB that a webhook may have.")
-	held = r.ContentLength
-	switch {
-	case held > MaxBodyBytes:
-		return nil, 0, large
-	case held < 0: // chunked: it may grow to the cap
-		held = MaxBodyBytes
-	}
-	if err := e.inFlight.Acquire(ctx, held); err != nil {
-		return nil, 0, unavailable("Too many large requests are under way.")
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
-	if _, over := errors.AsType[*http.MaxBytesError](err); over {
-		return nil, held, large
-	}
-	if ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, held, unavailable("The body did not arrive in time.")
-	}
-	if err != nil {
-		return nil, held, refuse(http.StatusBadRequest, "unreadable", "The body did not arrive whole.")
-	}
-	return body, held, answer{}
 }
 
 // accept makes a verified webhook durable.
