@@ -40,11 +40,11 @@ test: ## Run every test but Kafka's and the crash matrix, with the race detector
 test-kafka: ## Run the bus suite and the story against Apache Kafka (fetched with Maven, runs on Java)
 	@tools/preflight kafka
 	@BULLPEN_KAFKA_HOME=$$(deploy/kafka/fetch) BULLPEN_TEST_KAFKA=apache \
-		go test -timeout 15m -run Kafka ./libs/bus/... ./cmd/bullpen/...
+		go test -count=1 -timeout 15m -run Kafka ./libs/bus/... ./cmd/bullpen/...
 
 chaos: ## Kill services, Postgres and the broker under load; nothing may be lost or doubled
 	@tools/preflight test
-	@BULLPEN_TEST_CHAOS=1 go test -timeout 10m -run Chaos ./cmd/bullpen/...
+	@BULLPEN_TEST_CHAOS=1 go test -count=1 -v -timeout 10m -run Chaos ./cmd/bullpen
 
 bench: program ## Measure boot, webhook and turn beside their floors (minutes; needs a quiet machine)
 	@for area in boot webhook turn; do bin/bullpen bench $$area $(ARGS); done
