@@ -126,8 +126,34 @@ func sentence(path string, v *protovalidate.Violation) string {
 	if path == "" || ownWords(v) {
 		return message
 	}
+	switch v.Proto.GetRuleId() {
+	case "string.min_len":
+		if v.RuleValue.IsValid() && v.RuleValue.Uint() == 1 {
+			message = "must not be empty"
+		}
+	case "string.in":
+		if allowed := choices(v.RuleValue); allowed != "" {
+			message = "must be one of " + allowed
+		}
+	}
 	message = strings.TrimPrefix(message, "value ")
 	return fmt.Sprintf("`%s` %s", path, message)
+}
+
+// choices names the members of a closed set. The empty text among them says that the argument may be left out, so it is not
+// one to write.
+func choices(set protoreflect.Value) string {
+	list, ok := set.Interface().(protoreflect.List)
+	if !ok {
+		return ""
+	}
+	var names []string
+	for i := range list.Len() {
+		if name := list.Get(i).String(); name != "" {
+			names = append(names, "`"+name+"`")
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // ownWords reports whether a rule was written as an expression with a message, not taken from the standard ones.

@@ -33,6 +33,8 @@ message_type {
   field { name: "from" number: 4 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "from" }
   field { name: "ask" number: 5 type: TYPE_STRING label: LABEL_OPTIONAL oneof_index: 0 json_name: "ask" }
   field { name: "tell" number: 6 type: TYPE_STRING label: LABEL_OPTIONAL oneof_index: 0 json_name: "tell" }
+  field { name: "order" number: 7 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "order"
+    options { [buf.validate.field] { string { in: "" in: "oldest" in: "newest" } } } }
   oneof_decl { name: "gesture" options { [buf.validate.oneof] { required: true } } }
   options { [buf.validate.message] { cel { id: "from_title" message: "from may only be given together with title"
     expression: "this.from == '' || this.title != ''" } } }
@@ -75,12 +77,13 @@ func TestRequestOutsideItsRulesIsRefusedInSentences(t *testing.T) {
 	t.Parallel()
 	d := itemDescriptor(t)
 	for name, c := range map[string]struct{ request, field, says string }{
-		"empty text":         {`{"ask":"x"}`, "title", "`title` must be at least 1 characters"},
+		"empty text":         {`{"ask":"x"}`, "title", "`title` must not be empty"},
+		"not of the set":     {`{"ask":"x","title":"t","order":"best"}`, "order", "`order` must be one of `oldest`, `newest`"},
 		"inside a list":      {`{"ask":"x","title":"t","waiting_on":{"add":["ok","x"]}}`, "waiting_on.add[1]", "`waiting_on.add[1]` must be at least 2 characters"},
 		"inside a list of":   {`{"ask":"x","title":"t","steps":[{},{"add":["x"]}]}`, "steps[1].add[0]", "`steps[1].add[0]` must be at least 2 characters"},
 		"a contract's words": {`{"ask":"x","title":"t","waiting_on":{"due":"soon"}}`, "waiting_on.due", "due must be a day such as 2026-11-30"},
 		"neither of two":     {`{"title":"t"}`, "", "exactly one field is required in oneof"},
-		"several at once":    {`{"ask":"x","from":"Bo"}`, "title", "from may only be given together with title; `title` must be at least 1 characters"},
+		"several at once":    {`{"ask":"x","from":"Bo"}`, "title", "from may only be given together with title; `title` must not be empty"},
 		"more than five": {
 			`{"ask":"x","title":"t","waiting_on":{"add":["1","2","3","4","5","6","7"]}}`, "waiting_on.add[0]", "; and 2 more",
 		},

@@ -107,7 +107,7 @@ func TestPublicJSONIsSnakeCaseAndStrict(t *testing.T) {
 		`[]`:                     "must be one JSON object",
 		`{"token":`:              "must be one JSON object",
 		`{"` + strings.Repeat("k", 1<<20) + `":1}`: "its name has 1048576 bytes",
-		``: "`token` must be at least 1 characters",
+		``: "`token` must not be empty",
 		`{"token":"` + strings.Repeat("x", 257) + `"}`:          "`token` must be at most 256 characters",
 		`{"token":"` + strings.Repeat("x", rpc.MaxRequestBytes): "larger than the 8 MiB",
 	} {

@@ -55,7 +55,7 @@ func TestListsAndBooleansAreChecked(t *testing.T) {
 		`{"status":"todo"}`:        "`status` must be a list, not the string \"todo\"",
 		`{"status":["todo",null]}`: "`status[1]` must be a string, not null",
 		`{"open_only":"true"}`:     "`open_only` must be true or false, not the string \"true\"",
-		`{"status":["todoo"]}`:     "`status[0]` must be in list",
+		`{"status":["todoo"]}`:     "`status[0]` must be one of `",
 	} {
 		_, err := list.Decode(arguments)
 		require.ErrorContains(t, err, sentence)
