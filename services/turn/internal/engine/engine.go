@@ -59,8 +59,8 @@ type Options struct {
 	LeaseTTL time.Duration
 	// MaxConcurrent turns at a time.
 	MaxConcurrent int
-	// DrainTimeout is how long running turns get to end when the engine is told to stop; after it, as long again to reach
-	// the next commit.
+	// DrainTimeout is how long running turns get to end when the engine is told to stop; after it, a quarter of that to reach
+	// the next commit, which a model that is silent keeps them from.
 	DrainTimeout time.Duration
 	// Poll is how often the mailbox is looked at for mail that nobody announced here.
 	Poll time.Duration
@@ -167,7 +167,7 @@ func (e *Engine) drain(work context.Context, cancel context.CancelFunc, beat *ti
 			switch stage++; stage {
 			case 1:
 				close(e.stopping)
-				deadline.Reset(e.opts.DrainTimeout)
+				deadline.Reset(e.opts.DrainTimeout / 4)
 			default:
 				cancel()
 			}

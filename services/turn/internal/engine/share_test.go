@@ -136,6 +136,32 @@ func TestDrain(t *testing.T) {
 		}
 		require.Len(t, b.registry.asked(), int(turn.Rounds)-1, "no step was lost and none made twice")
 	})
+
+	t.Run("gives up a model that is silent, for another worker to ask again", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, newCompany())
+		b.options.DrainTimeout = 2 * time.Second
+		var speaks atomic.Bool
+		asked := make(chan struct{}, 1)
+		b.models = stub{ask: func(ctx context.Context, _ model.Request) (model.Answer, error) {
+			if speaks.Load() {
+				return calls("submit_work", `{"outcome":"blocked","summary":"x","evidence":"y"}`), nil
+			}
+			asked <- struct{}{}
+			<-ctx.Done()
+			return model.Answer{}, ctx.Err()
+		}}
+		b.post(t, letter("ada", "slack:1", "one"))
+		w := b.start(t, "n1", nil)
+		<-asked
+		began := time.Now()
+		w.stop()
+		require.Less(t, time.Since(began), 2*b.options.DrainTimeout, "whoever waits for the process has hardly more patience")
+		require.Empty(t, b.holders(t), "the lease is given back")
+		speaks.Store(true)
+		b.start(t, "n2", nil)
+		require.EqualValues(t, 1, b.ended(t, 1)[0].Resumes)
+	})
 }
 
 func TestCoalescingWindow(t *testing.T) {

@@ -31,7 +31,9 @@ func (a Anthropic) Ask(ctx context.Context, key string, r Request) (Answer, erro
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
 	// The service is made without the client, which would read credentials from the environment.
-	options := []option.RequestOption{option.WithEnvironmentProduction(), option.WithAPIKey(key), option.WithMaxRetries(0)}
+	options := []option.RequestOption{
+		option.WithEnvironmentProduction(), option.WithHTTPClient(bounded), option.WithAPIKey(key), option.WithMaxRetries(0),
+	}
 	if a.BaseURL != "" {
 		options = append(options, option.WithBaseURL(a.BaseURL))
 	}
@@ -42,9 +44,16 @@ func (a Anthropic) Ask(ctx context.Context, key string, r Request) (Answer, erro
 		message anthropic.Message
 		args    = map[int64]*strings.Builder{}
 		whole   bool
+		size    int
 	)
 	for stream.Next() {
 		event := stream.Current()
+		size += anthropicSize(event)
+		if size > maxAnswerBytes || len(message.Content) > maxAnswerCalls {
+			answer := a.answer(r, message, args)
+			answer.Stop = journal.StopLength
+			return answer, nil
+		}
 		whole = whole || event.Type == "message_stop"
 		if event.Type == "content_block_delta" && event.Delta.Type == "input_json_delta" {
 			if args[event.Index] == nil {
@@ -64,6 +73,13 @@ func (a Anthropic) Ask(ctx context.Context, key string, r Request) (Answer, erro
 		return Answer{}, &Failure{Kind: Broken, Message: "the answer broke off"}
 	}
 	return a.answer(r, message, args), nil
+}
+
+// anthropicSize answers how much an event adds to an answer.
+func anthropicSize(event anthropic.MessageStreamEventUnion) int {
+	start, delta := event.ContentBlock, event.Delta
+	return len(start.Text) + len(start.Thinking) + len(start.ID) + len(start.Name) +
+		len(delta.Text) + len(delta.PartialJSON) + len(delta.Thinking) + len(delta.Signature)
 }
 
 func (a Anthropic) params(r Request) anthropic.MessageNewParams {

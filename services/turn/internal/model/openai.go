@@ -32,7 +32,7 @@ func (o OpenAI) Ask(ctx context.Context, key string, r Request) (Answer, error) 
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	// The service is made without the client, which would read credentials from the environment.
-	options := []option.RequestOption{option.WithAPIKey(key), option.WithMaxRetries(0)}
+	options := []option.RequestOption{option.WithHTTPClient(bounded), option.WithAPIKey(key), option.WithMaxRetries(0)}
 	if o.BaseURL != "" {
 		options = append(options, option.WithBaseURL(o.BaseURL))
 	} else {
@@ -41,10 +41,20 @@ func (o OpenAI) Ask(ctx context.Context, key string, r Request) (Answer, error) 
 	service := openai.NewChatCompletionService(options...)
 	stream := service.NewStreaming(ctx, o.params(r))
 	defer stream.Close()
-	var all openai.ChatCompletionAccumulator
+	var (
+		all  openai.ChatCompletionAccumulator
+		size int
+	)
 	for stream.Next() {
-		if !all.AddChunk(stream.Current()) {
+		chunk := stream.Current()
+		more, sound := openaiSize(chunk)
+		if !sound || !all.AddChunk(chunk) {
 			return Answer{}, &Failure{Kind: Broken, Message: "the stream makes no sense"}
+		}
+		if size += more; size > maxAnswerBytes && len(all.Choices) > 0 {
+			answer := o.answer(r, all.ChatCompletion)
+			answer.Stop = journal.StopLength
+			return answer, nil
 		}
 	}
 	if err := stream.Err(); err != nil {
@@ -54,6 +64,24 @@ func (o OpenAI) Ask(ctx context.Context, key string, r Request) (Answer, error) 
 		return Answer{}, &Failure{Kind: Broken, Message: "the answer broke off"}
 	}
 	return o.answer(r, all.ChatCompletion), nil
+}
+
+// openaiSize answers how much a chunk adds to an answer. Places are checked here, as the accumulator makes room up to any that it
+// is told.
+func openaiSize(chunk openai.ChatCompletionChunk) (size int, sound bool) {
+	for _, choice := range chunk.Choices {
+		if choice.Index != 0 {
+			return 0, false // only one was asked for
+		}
+		size += len(choice.Delta.Content) + len(choice.Delta.Refusal)
+		for _, call := range choice.Delta.ToolCalls {
+			if call.Index < 0 || call.Index >= maxAnswerCalls {
+				return 0, false
+			}
+			size += len(call.ID) + len(call.Function.Name) + len(call.Function.Arguments)
+		}
+	}
+	return size, true
 }
 
 func (o OpenAI) params(r Request) openai.ChatCompletionNewParams {
