@@ -9,6 +9,9 @@ SHELL := /usr/bin/env bash
 # Pinned tools (tools/*/go.mod) are built once, into the user's cache.
 export PATH := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bullpen/bin:$(PATH)
 
+# The linter remembers findings with the paths of the folder it found them in: each checkout has a memory of its own.
+export GOLANGCI_LINT_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bullpen/lint/$(shell printf %s '$(CURDIR)' | cksum | cut -d' ' -f1)
+
 # Every module of the workspace: as package patterns and as folders.
 PACKAGES = $(shell go list -m -f '{{.Path}}/...')
 FOLDERS = $(shell go list -m -f '{{.Dir}}')
