@@ -158,7 +158,7 @@ func (s *Service) Ready(context.Context) []run.Condition {
 	failing := s.fleet.Failing()
 	for _, name := range slices.Sorted(maps.Keys(failing)) {
 		conditions = append(conditions, run.Condition{
-			Name: "mcp server " + name, Detail: fmt.Sprintf("%d of its instances are down here: GET /mcp-servers has the reason", failing[name]),
+			Name: "mcp server " + name, Detail: fmt.Sprintf("down here, instances: %d; GET /mcp-servers has the reason", failing[name]),
 		})
 	}
 	return conditions
