@@ -127,7 +127,8 @@ func streams(r *http.Request) bool {
 		(strings.HasPrefix(contentType, "application/grpc") || strings.HasPrefix(contentType, "application/connect+"))
 }
 
-// timedBody lifts the limit when the body has arrived.
+// timedBody lifts the limit when the body has arrived, and only then: after any other error the server still reads what is
+// left.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -135,7 +136,7 @@ type timedBody struct {
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

@@ -62,14 +62,19 @@ func TestAHandlersOwnLimitIsKept(t *testing.T) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 		_, err := io.Copy(io.Discard, r.Body)
 		failed <- err
+		w.WriteHeader(http.StatusServiceUnavailable)
 	}), time.Hour))
 	t.Cleanup(s.Close)
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
 	_, err = io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
 	require.NoError(t, err)
 	require.ErrorIs(t, <-failed, os.ErrDeadlineExceeded)
+	answer, err := io.ReadAll(c)
+	require.NoError(t, err, "the server waits no longer for the rest")
+	require.Contains(t, string(answer), "503 Service Unavailable")
 }
 
 func TestTheRestOfABodyIsNotTakenForARequest(t *testing.T) {
