@@ -187,7 +187,7 @@ type CompanyServiceClient interface {
 	CreateToken(context.Context, *v1.CreateTokenRequest) (*v1.CreateTokenResponse, error)
 	// ListTokens lists tokens without their text.
 	ListTokens(context.Context, *v1.ListTokensRequest) (*v1.ListTokensResponse, error)
-	// RevokeToken ends a token at once.
+	// RevokeToken ends a token. A service that has just verified it may take it for 30 seconds more.
 	RevokeToken(context.Context, *v1.RevokeTokenRequest) (*v1.RevokeTokenResponse, error)
 	// Finds one colleague by handle, role name or contact id (a chat user id, an e-mail address, a login), whatever the case.
 	// Use it before you mention, assign or ask somebody. When several fit, the answer lists the candidates: pick one and ask
@@ -229,7 +229,7 @@ type CompanyServiceHandler interface {
 	CreateToken(context.Context, *v1.CreateTokenRequest) (*v1.CreateTokenResponse, error)
 	// ListTokens lists tokens without their text.
 	ListTokens(context.Context, *v1.ListTokensRequest) (*v1.ListTokensResponse, error)
-	// RevokeToken ends a token at once.
+	// RevokeToken ends a token. A service that has just verified it may take it for 30 seconds more.
 	RevokeToken(context.Context, *v1.RevokeTokenRequest) (*v1.RevokeTokenResponse, error)
 	// Finds one colleague by handle, role name or contact id (a chat user id, an e-mail address, a login), whatever the case.
 	// Use it before you mention, assign or ask somebody. When several fit, the answer lists the candidates: pick one and ask

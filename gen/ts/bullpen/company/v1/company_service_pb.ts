@@ -901,7 +901,7 @@ export const CompanyService: GenService<{
     output: typeof ListTokensResponseSchema;
   },
   /**
-   * RevokeToken ends a token at once.
+   * RevokeToken ends a token. A service that has just verified it may take it for 30 seconds more.
    *
    * @generated from rpc bullpen.company.v1.CompanyService.RevokeToken
    */
