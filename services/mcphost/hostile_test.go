@@ -106,12 +106,14 @@ func TestAServerThatFailsCostsOnlyItsTools(t *testing.T) {
 	unresolved, untouched := hostile(t, "unresolved", "")
 	unresolved.Env["TOKEN"] = "Bearer ${NOBODY_HAS_THIS}"
 	noise, _ := hostile(t, "noise", "noise")
+	crowd, _ := hostile(t, "crowd", "crowd")
 	missing := &companyv1.McpServer{Name: "missing", Transport: "stdio", Command: "no-such-program", Shared: true}
-	w.apply(t, n, []*companyv1.McpServer{bad, unresolved, noise, missing, good})
+	w.apply(t, n, []*companyv1.McpServer{bad, unresolved, noise, crowd, missing, good})
 
 	require.Equal(t, "ready", n.tools(t, "", "good").GetState())
 	for name, reason := range map[string]string{
-		"bad": "Error: the token [redacted] is not valid", "unresolved": "NOBODY_HAS_THIS", "noise": "no protocol messages", "missing": `"no-such-program" is not in PATH`,
+		"bad": "Error: the token [redacted] is not valid", "unresolved": "NOBODY_HAS_THIS", "noise": "no protocol messages",
+		"crowd": "it lists more than 1000 tools", "missing": `"no-such-program" is not in PATH`,
 	} {
 		require.Eventually(t, func() bool {
 			s := n.tools(t, "", name)

@@ -32,6 +32,7 @@ import (
 //	null_schema          a tool has no schema
 //	repeated_cursor      its list of tools never ends
 //	pages                its list comes in pages of two
+//	crowd                it has more than a thousand tools
 const Variable = "HOSTILE"
 
 // Effects is the variable that names a file to which each start and each effect appends a line.
@@ -189,6 +190,11 @@ func (s *server) list(m message) {
 	}
 	if s.modes["null_schema"] {
 		tools = append(tools, `{"name":"shapeless","inputSchema":null}`, `null`, `{"description":"nameless"}`)
+	}
+	if s.modes["crowd"] {
+		for n := range 1000 {
+			tools = append(tools, tool(fmt.Sprintf("tool_%d", n)))
+		}
 	}
 	s.mu.Lock()
 	extra := s.extra

@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxTools and maxToolBytes bound what one server may bring: everything that lists tools carries it.
-	maxTools, maxToolBytes = 10000, 16 << 20
+	maxTools, maxToolBytes = 1000, 4 << 20
 	maxPages               = 1000
 )
 
