@@ -164,7 +164,7 @@ func (a *app) waiting(ctx context.Context, add func(service, format string, args
 			}
 		}
 		if dead, err := client.ListDeadLetters(ctx, &turnv1.ListDeadLettersRequest{}); err == nil && undriven(dead.GetDeadLetters()) > 0 {
-			add("turn", "%d dead letters wait; `bullpen dead` shows them", undriven(dead.GetDeadLetters()))
+			add("turn", "dead letters that wait: %d; `bullpen dead` shows them", undriven(dead.GetDeadLetters()))
 		}
 	}
 	if client, err := a.registryClient(); err == nil {
@@ -191,7 +191,7 @@ func (a *app) waiting(ctx context.Context, add func(service, format string, args
 			}
 		}
 		if dead, err := notifications.ListDeadLetters(ctx, &notificationv1.ListDeadLettersRequest{}); err == nil && undriven(dead.GetDeadLetters()) > 0 {
-			add("notification", "%d webhooks could not be processed; `bullpen dead` shows them", undriven(dead.GetDeadLetters()))
+			add("notification", "webhooks that could not be processed: %d; `bullpen dead` shows them", undriven(dead.GetDeadLetters()))
 		}
 	}
 }

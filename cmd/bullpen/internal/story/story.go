@@ -228,7 +228,7 @@ func (p *player) judgeReplies() {
 			p.report.Replies++
 		}
 	}
-	p.check("GitHub has exactly one answer, on the issue", len(onIssue) == 1 && strings.Contains(onIssue[0], "OPS-1"), "%d answers", len(onIssue))
+	p.check("GitHub has exactly one answer, on the issue", len(onIssue) == 1 && strings.Contains(onIssue[0], "OPS-1"), "answers: %d", len(onIssue))
 	inThread := 0
 	posted := p.vendors.Slack.Posted()
 	for _, m := range posted {
@@ -237,7 +237,7 @@ func (p *player) judgeReplies() {
 			inThread++
 		}
 	}
-	p.check("Slack has exactly one answer, in the thread", inThread == 1 && len(posted) == 1, "%d answers", len(posted))
+	p.check("Slack has exactly one answer, in the thread", inThread == 1 && len(posted) == 1, "answers: %d", len(posted))
 }
 
 func (p *player) judgeItems(ctx context.Context) error {
@@ -252,6 +252,6 @@ func (p *player) judgeItems(ctx context.Context) error {
 	}
 	p.report.Items = items.Total
 	filed := items.Total == 1 && len(items.Items) == 1 && items.Items[0].Reporter == Seat && items.Items[0].Assignee == Seat
-	p.check("one work item is filed, by the seat", filed, "%d items", items.Total)
+	p.check("one work item is filed, by the seat", filed, "items: %d", items.Total)
 	return nil
 }
