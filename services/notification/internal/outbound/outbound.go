@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,7 +91,7 @@ func NewFailure(kind Kind, detail string, cause error) *Failure {
 // Error answers the detail and the cause: it is the log's form.
 func (f *Failure) Error() string {
 	if f.cause != nil {
-		return f.Detail + ": " + f.cause.Error()
+		return strings.TrimSuffix(f.Detail, ".") + ": " + f.cause.Error()
 	}
 	return f.Detail
 }
