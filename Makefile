@@ -30,6 +30,7 @@ up: program ## Run every service in one process until stopped
 
 program: ## Build the all-in-one program, bin/bullpen
 	@tools/preflight build
+	@test -x bin/bullpen || echo "bullpen: building bin/bullpen, which takes minutes the first time" >&2
 	@go build -o bin/ ./cmd/bullpen
 
 build: program ## Build it and every service on its own into bin/
