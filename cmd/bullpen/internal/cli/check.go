@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,11 +33,7 @@ func (a *app) check() *cobra.Command {
 				}
 			} else {
 				for _, p := range problems {
-					at := fmt.Sprintf("%s:%d:%d", args[0], p.GetLine(), p.GetColumn())
-					if p.GetPath() != "" {
-						at += ": " + p.GetPath()
-					}
-					fmt.Fprintf(a.Out, "%s: %s\n", at, p.GetMessage())
+					fmt.Fprintln(a.Out, mistake(args[0], p))
 				}
 			}
 			switch {
@@ -48,6 +45,31 @@ func (a *app) check() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// mistake is a line that says what is wrong and where.
+func mistake(file string, p *companyv1.Problem) string {
+	at := fmt.Sprintf("%s:%d:%d", file, p.GetLine(), p.GetColumn())
+	if p.GetPath() != "" {
+		at += ": " + p.GetPath()
+	}
+	return at + ": " + p.GetMessage()
+}
+
+// refuseMistakes fails with the mistakes of a document, by line.
+func refuseMistakes(path string) error {
+	text, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	refusal := []error{errors.New("the company document is refused:")}
+	for _, p := range company.Check(string(text)) {
+		refusal = append(refusal, errors.New(mistake(path, p)))
+	}
+	if len(refusal) == 1 {
+		return nil
+	}
+	return errors.Join(refusal...)
 }
 
 // readFile reads a document whole, but no more of a file that cannot be one.

@@ -43,6 +43,12 @@ func (a *app) runUp(ctx context.Context, args []string) error {
 	if *companyFile != "" {
 		suite.Company(options).Document = *companyFile
 	}
+	// The service checks it, too, but only once there is a database.
+	if path := suite.Company(options).Document; path != "" {
+		if err := refuseMistakes(path); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
 	unlock, err := lock(*data)
 	if err != nil {

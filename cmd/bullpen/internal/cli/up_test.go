@@ -140,14 +140,15 @@ func TestDoctorNamesAnswersThatDoNotLeaveAndMailThatFails(t *testing.T) {
 func TestUpRefusesADocumentWithMistakesByLine(t *testing.T) {
 	t.Parallel()
 	path := write(t, mistaken)
-	p, err := clitest.Up(t.TempDir(), given(t), "--company", path)
-	require.NoError(t, err)
-	require.ErrorContains(t, p.Await(t.Context()), "it ended before it was ready")
-	require.Contains(t, p.Said(), "\n"+path+":2:")
-	require.Contains(t, p.Said(), "\n"+path+":9:")
-	code, err := p.Wait(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 1, code)
+	data := filepath.Join(t.TempDir(), "data")
+	r := clitest.Run(clitest.Without, "up", "--data", data, "--company", path)
+	require.Equal(t, 1, r.Code)
+	said := failed(t, r)
+	require.Contains(t, said, "\n"+path+":2:")
+	require.Contains(t, said, "\n"+path+":9:")
+	_, err := os.Stat(data)
+	require.ErrorIs(t, err, os.ErrNotExist, "it is refused before anything is made for it")
+	require.Contains(t, failed(t, clitest.Run(clitest.Without, "up", "--data", data, "--company", path+".none")), "no such file")
 }
 
 func TestASecondSignalEndsItAtOnceHoweverFastItFollows(t *testing.T) {
