@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,32 +65,53 @@ func (e *Engine) bury(ctx context.Context) bool {
 	return true
 }
 
-// renew says that this worker lives and learns which leases it still has. Workers of lost ones are ended. It answers false
-// when the database cannot be asked; leases that have run out meanwhile are let go of.
+// renew says that this worker lives and learns which leases it still has. Workers of lost ones are ended, and leases that
+// nobody works under are given back. It answers false when the database cannot be asked; leases that have run out meanwhile
+// are let go of.
 func (e *Engine) renew(ctx context.Context) bool {
 	held, live, err := e.Store.Beat(ctx, e.opts.Node, e.opts.LeaseTTL)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.Now()
 	if err != nil {
 		if ctx.Err() == nil {
 			e.Log.Warn("cannot renew the leases", "error", err)
 		}
-		if !e.beaten.IsZero() && now.Sub(e.beaten) > e.opts.LeaseTTL {
-			for _, s := range e.seats {
-				s.lose()
-			}
-		}
+		e.loseLapsed()
 		return false
 	}
-	e.beaten = now
 	e.metrics.nodes.Set(float64(live))
+	for handle, epoch := range e.loseTaken(held) {
+		// Its release failed when its worker ended. Renewed with the others, it would never lapse.
+		if err := e.Store.Release(ctx, e.opts.Node, store.Fence{Seat: handle, Epoch: epoch}); err != nil {
+			e.Log.Warn("cannot release the seat yet", "seat", handle, "error", err)
+		}
+	}
+	return true
+}
+
+// loseLapsed ends all workers once no lease can hold any more.
+func (e *Engine) loseLapsed() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.beaten.IsZero() || e.Now().Sub(e.beaten) <= e.opts.LeaseTTL {
+		return
+	}
+	for _, s := range e.seats {
+		s.lose()
+	}
+}
+
+// loseTaken ends the workers whose lease is not held any more, and answers the leases without a worker.
+func (e *Engine) loseTaken(held map[string]int64) (idle map[string]int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.beaten = e.Now()
+	idle = maps.Clone(held)
 	for handle, s := range e.seats {
 		if held[handle] != s.fence.Epoch {
 			s.lose()
 		}
+		delete(idle, handle)
 	}
-	return true
+	return idle
 }
 
 // retire ends the workers of seats that the company has no more, and of those beyond a fair share, once they are idle.
@@ -161,7 +183,7 @@ func (e *Engine) order(handle string) uint32 {
 // gone takes a seat whose worker has ended off the list, gives its lease back, and looks for work again.
 func (e *Engine) gone(ctx context.Context, s *seat) {
 	if err := e.Store.Release(ctx, e.opts.Node, s.fence); err != nil {
-		e.Log.Warn("cannot release the seat, it will lapse", "seat", s.fence.Seat, "error", err)
+		e.Log.Warn("cannot release the seat, it is given back later", "seat", s.fence.Seat, "error", err)
 	}
 	e.mu.Lock()
 	delete(e.seats, s.fence.Seat)

@@ -197,3 +197,32 @@ func TestConcurrencyCap(t *testing.T) {
 	b.ended(t, 10)
 	require.EqualValues(t, 1, most.Load())
 }
+
+// TestASeatThatCouldNotBeGivenBackIsTakenUpAgain has the database refuse an answer, so that the worker lets go of its seat, and
+// then the release, too. The lease is the process's own still, which renews it: nobody else could ever take it.
+func TestASeatThatCouldNotBeGivenBackIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, newCompany(scripted(filing)))
+	_, err := b.pool.Exec(t.Context(), `
+create sequence refusals;
+create function refuse() returns trigger language plpgsql as $$
+begin
+    perform nextval('refusals');
+    raise exception 'not now';
+end $$;
+create trigger away before insert on rounds for each row execute function refuse();
+create trigger away before update on seats for each row when (new.holder = '') execute function refuse();`)
+	require.NoError(t, err)
+	b.start(t, "n1", nil)
+	b.post(t, letter("ada", "slack:1", "it is broken"))
+	require.Eventually(t, func() bool {
+		var refusals int
+		require.NoError(t, b.pool.QueryRow(t.Context(), `select last_value from refusals`).Scan(&refusals))
+		return refusals >= 2
+	}, patience, 5*time.Millisecond, "the answer and the release are refused")
+	_, err = b.pool.Exec(t.Context(), `drop trigger away on rounds; drop trigger away on seats`)
+	require.NoError(t, err)
+	turn := b.ended(t, 1)[0]
+	require.Equal(t, "delivered", turn.Outcome)
+	require.Equal(t, int32(1), turn.Resumes)
+}
