@@ -164,7 +164,7 @@ func (p *process) stop(ctx context.Context) (int, error) {
 
 // lastWords is the end of the log, in whole lines.
 func (p *process) lastWords() string {
-	const enough = 16 << 10
+	const enough = 32 << 10
 	text, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
