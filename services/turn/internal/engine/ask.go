@@ -56,7 +56,8 @@ func (t *turn) request() model.Request {
 	return r
 }
 
-// round makes the journal's form of an answer: secrets out, call ids unique, operations named.
+// round makes the journal's form of an answer: secrets out, text that can be kept, call ids unique, operations named. An answer
+// that could not be kept would be asked for, and paid for, again and again.
 func (t *turn) round(a model.Answer, start time.Time) journal.Round {
 	r := journal.Round{
 		Number: len(t.journal.Rounds) + 1, Provider: a.Provider, Model: a.Model, Text: clean(t.redact.Replace(a.Text)), Stop: a.Stop,
@@ -69,11 +70,14 @@ func (t *turn) round(a model.Answer, start time.Time) journal.Round {
 	}
 	earlier := t.journal.Calls()
 	for i, c := range a.Calls {
-		call := journal.Call{ID: c.ID, Tool: c.Tool, Args: t.redact.Replace(c.Args)}
+		call := journal.Call{ID: c.ID, Tool: clean(c.Tool), Args: t.redact.Replace(c.Args)}
+		if call.Tool != c.Tool {
+			r.Raw = nil
+		}
 		if !fit(call.ID, earlier) {
 			call.ID, r.Raw = fmt.Sprintf("call_%d_%d", r.Number, i+1), nil
 		}
-		if tool, known := t.frozen.tool(c.Tool); known {
+		if tool, known := t.frozen.tool(call.Tool); known {
 			call.Source = tool.Source
 		}
 		call.OperationID = journal.OperationID(t.info.WorkKey, call.Tool, call.Args, earlier)
@@ -86,7 +90,7 @@ func (t *turn) round(a model.Answer, start time.Time) journal.Round {
 // fit reports whether a model's id can stand for a call: some servers count anew with each answer.
 func fit(id string, earlier []journal.Call) bool {
 	const longest = 128
-	if id == "" || len(id) > longest {
+	if id == "" || len(id) > longest || clean(id) != id {
 		return false
 	}
 	for _, c := range earlier {
@@ -126,7 +130,7 @@ func (t *turn) unanswered(ctx context.Context, err error) error {
 		return t.failed(ctx, "model_failed", "The model could not be asked.", t.retry("the model could not be asked"))
 	}
 	t.log.Warn("no model answers", "provider", failure.Provider, "kind", string(failure.Kind), "status", failure.Status)
-	reason := t.redact.Replace(failure.Error())
+	reason := clean(t.redact.Replace(failure.Error()))
 	switch failure.Kind {
 	case model.ContextFull:
 		return t.end(ctx, incomplete(journal.KindContextFull))

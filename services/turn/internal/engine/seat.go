@@ -72,8 +72,12 @@ func (s *seat) run(ctx context.Context) {
 	default:
 		s.failed = true
 		log.Warn("let go of the seat after a failure", "error", err)
+		s.rest(ctx, failurePause)
 	}
 }
+
+// failurePause keeps a seat whose work fails at once, every time, from spinning.
+const failurePause = 500 * time.Millisecond
 
 func (s *seat) over(ctx context.Context) bool {
 	select {

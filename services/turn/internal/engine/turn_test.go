@@ -124,6 +124,48 @@ func TestTurn(t *testing.T) {
 		require.Contains(t, last.Rounds[5].Results[0].Text, "`create_work_item` has not delivered in this turn. What can be cited: `reply`")
 	})
 
+	t.Run("what no database keeps is taken out of an answer, and the turn goes on", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, newCompany())
+		odd := calls("no_such\x00tool\xff", `{}`, "create_work_item", "{\"title\":\"a\x00\"}")
+		odd.Calls[0].ID, odd.Raw = "call\x00", []byte("the vendor's form")
+		odd.Text = "I\x00 say"
+		answers := []model.Answer{
+			odd, calls("submit_work", `{"outcome":"blocked","summary":"x\u0000","evidence":"y"}`),
+			calls("submit_work", `{"outcome":"blocked","summary":"x","evidence":"y"}`),
+		}
+		var asked atomic.Int32
+		b.models = stub{ask: func(_ context.Context, r model.Request) (model.Answer, error) {
+			asked.Add(1)
+			return answers[len(r.Rounds)], nil
+		}}
+		b.post(t, letter("ada", "slack:1", "hello"))
+		b.start(t, "n1", nil)
+		turn := b.ended(t, 1)[0]
+		require.Equal(t, "blocked", turn.Outcome)
+		require.EqualValues(t, 3, asked.Load(), "no answer was paid for twice")
+		j := b.journal(t, turn.ID)
+		require.Equal(t, "no_suchtool\uFFFD", j.Rounds[0].Calls[0].Tool)
+		require.Equal(t, "call_1_1", j.Rounds[0].Calls[0].ID)
+		require.Empty(t, j.Rounds[0].Raw, "the vendor's form still holds what was taken out")
+		require.Equal(t, "submit_work failed invalid", states(j)[2])
+	})
+
+	t.Run("a provider's words that no database keeps end the turn all the same", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, newCompany())
+		var asked atomic.Int32
+		b.models = stub{ask: func(context.Context, model.Request) (model.Answer, error) {
+			if asked.Add(1) == 1 {
+				return model.Answer{}, &model.Failure{Kind: model.Rejected, Provider: "stub", Message: "bad\x00 \xff"}
+			}
+			return calls("submit_work", `{"outcome":"blocked","summary":"x","evidence":"y"}`), nil
+		}}
+		b.post(t, letter("ada", "slack:1", "hello"))
+		b.start(t, "n1", nil)
+		require.Equal(t, "failed", b.ended(t, 1)[0].Outcome)
+	})
+
 	t.Run("nobody is told delivered who was not answered where they asked", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, newCompany())
