@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -62,14 +63,15 @@ func refuseMistakes(path string) error {
 	if err != nil {
 		return err
 	}
-	refusal := []error{errors.New("the company document is refused:")}
-	for _, p := range company.Check(string(text)) {
-		refusal = append(refusal, errors.New(mistake(path, p)))
-	}
-	if len(refusal) == 1 {
+	problems := company.Check(string(text))
+	if len(problems) == 0 {
 		return nil
 	}
-	return errors.Join(refusal...)
+	lines := make([]string, 0, len(problems))
+	for _, p := range problems {
+		lines = append(lines, mistake(path, p))
+	}
+	return errors.New("the company document is refused:\n" + strings.Join(lines, "\n"))
 }
 
 // readFile reads a document whole, but no more of a file that cannot be one.
