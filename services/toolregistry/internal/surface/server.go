@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/inputschema"
@@ -74,9 +77,9 @@ func (s Server) tool(index int, text string) *Tool {
 		return t
 	}
 	t.Raw, t.Name = wire.Name, s.Prefix+wire.Name
-	t.Title, t.Description, t.Schema = wire.Title, wire.Description, string(wire.InputSchema)
+	t.Title, t.Description, t.Schema = visible(wire.Title), visible(wire.Description), string(wire.InputSchema)
 	if t.Title == "" {
-		t.Title = wire.Annotations.Title
+		t.Title = visible(wire.Annotations.Title)
 	}
 	t.Hints = Hints{wire.Annotations.ReadOnly, wire.Annotations.Destructive, wire.Annotations.Idempotent, wire.Annotations.OpenWorld}
 	t.Hints = t.Hints.Over(s.Overrides[t.Raw])
@@ -100,6 +103,7 @@ func (s Server) check(t *Tool) (*inputschema.Schema, string) {
 	case len(t.Name) > maxNameBytes:
 		return nil, fmt.Sprintf("its name has %d bytes; a call carries at most %d", len(t.Name), maxNameBytes)
 	case !printable(t.Name):
+		t.Name = shown(t.Name)
 		return nil, "its name has characters that cannot be written in a call"
 	}
 	compiled, err := inputschema.Compile([]byte(t.Schema))
@@ -111,11 +115,34 @@ func (s Server) check(t *Tool) (*inputschema.Schema, string) {
 
 func printable(name string) bool {
 	for _, r := range name {
-		if r <= ' ' || r == 0x7f || r == utf8.RuneError {
+		if r <= ' ' || r == utf8.RuneError || !unicode.IsPrint(r) {
 			return false
 		}
 	}
 	return true
+}
+
+// shown answers a form of a name that terminals and readers see as it is.
+func shown(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return name
+	}
+	return strconv.QuoteToASCII(name)
+}
+
+// visible takes out of a server's text what nobody sees and terminals obey: control characters other than the tab and the end
+// of a line, and those that turn the direction of what follows.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		default:
+			return r
+		}
+	}, text)
 }
 
 // Digest is how a change of what is shown is noticed.

@@ -74,6 +74,20 @@ func TestABadToolIsQuarantinedAlone(t *testing.T) {
 	require.NotEmpty(t, tool.Quarantine)
 }
 
+func TestWhatATerminalWouldObeyIsNotShown(t *testing.T) {
+	t.Parallel()
+	s := surface.Build(nil, []surface.Server{{Name: "odd", State: surface.Ready, Tools: []string{
+		`{"name":"say","title":"a\u0007b","description":"one\u0000\u001b[31m\n\ttwo \u202ethree","inputSchema":{"type":"object"}}`,
+		listed(`\u202ereply`), listed(`new\nline`), listed(`prüfe`),
+	}}})
+	say := find(t, s, "say", "mcp:odd")
+	require.Equal(t, "ab", say.Title)
+	require.Equal(t, "one[31m\n\ttwo three", say.Description)
+	require.NotEmpty(t, find(t, s, `"\u202ereply"`, "mcp:odd").Quarantine)
+	require.NotEmpty(t, find(t, s, `"new\nline"`, "mcp:odd").Quarantine)
+	require.Equal(t, []string{"prüfe", "say"}, s.Names())
+}
+
 func TestAQuarantinedToolLeavesItsNameToOthers(t *testing.T) {
 	t.Parallel()
 	s := surface.Build(nil, []surface.Server{
