@@ -32,7 +32,7 @@ func (a Anthropic) Ask(ctx context.Context, key string, r Request) (Answer, erro
 	defer cancel()
 	// The service is made without the client, which would read credentials from the environment.
 	options := []option.RequestOption{
-		option.WithEnvironmentProduction(), option.WithHTTPClient(bounded), option.WithAPIKey(key), option.WithMaxRetries(0),
+		option.WithEnvironmentProduction(), option.WithHTTPClient(bounded()), option.WithAPIKey(key), option.WithMaxRetries(0),
 	}
 	if a.BaseURL != "" {
 		options = append(options, option.WithBaseURL(a.BaseURL))

@@ -15,8 +15,8 @@ const (
 	maxErrorBytes = 1 << 20
 )
 
-// bounded is the HTTP client of all vendors.
-var bounded = &http.Client{Transport: boundedErrors{http.DefaultTransport}}
+// bounded answers an HTTP client for a vendor. All of them share their connections.
+func bounded() *http.Client { return &http.Client{Transport: boundedErrors{http.DefaultTransport}} }
 
 // boundedErrors reads no more of a refusal than anybody wants to know. Answers are counted as they stream.
 type boundedErrors struct{ next http.RoundTripper }

@@ -32,7 +32,7 @@ func (o OpenAI) Ask(ctx context.Context, key string, r Request) (Answer, error) 
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	// The service is made without the client, which would read credentials from the environment.
-	options := []option.RequestOption{option.WithHTTPClient(bounded), option.WithAPIKey(key), option.WithMaxRetries(0)}
+	options := []option.RequestOption{option.WithHTTPClient(bounded()), option.WithAPIKey(key), option.WithMaxRetries(0)}
 	if o.BaseURL != "" {
 		options = append(options, option.WithBaseURL(o.BaseURL))
 	} else {
