@@ -85,11 +85,12 @@ func (a *app) announce(s *suite.Suite, path string, began time.Time) error {
 	if err := os.Rename(draft, path); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Err, "Bullpen is ready on %s after %s.\n", s.URL(), time.Since(began).Round(time.Millisecond))
 	if a.json {
-		return a.printJSON(here)
+		err = a.printJSON(here)
 	}
-	return nil
+	// The last word of a start: whoever waits for it finds everything else in place.
+	fmt.Fprintf(a.Err, "Bullpen is ready on %s after %s.\n", s.URL(), time.Since(began).Round(time.Millisecond))
+	return err
 }
 
 // removeOwn removes the endpoint file, unless another process has written it since.
