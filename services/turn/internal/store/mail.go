@@ -25,7 +25,7 @@ on conflict do nothing`
 	selectWaiting = `select ` + mailColumns + ` from mail
 where seat = $1 and state in ('ready', 'held') and available_at <= $2 order by receive_at, delivery_id limit $3`
 
-	selectNextDue = `select min(available_at) from mail where seat = $1 and state = 'ready' and available_at > $2`
+	selectNextDue = `select min(available_at) from mail where seat = $1 and state in ('ready', 'held') and available_at > $2`
 
 	selectMailByID = `select ` + mailColumns + ` from mail where delivery_id = any($1) order by receive_at, delivery_id`
 
