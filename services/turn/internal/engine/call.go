@@ -146,6 +146,9 @@ func (t *turn) invoke(ctx context.Context, tool frozenTool, call journal.Call) (
 			return state, result, nil
 		}
 		f := rpc.FromError(err)
+		if f.Class == fault.Unavailable {
+			t.engine.lostRegistry()
+		}
 		if !again(tool, f, time.Since(begun)) || pause(callCtx, wait) != nil {
 			state, result := broken(tool, f)
 			return state, result, nil

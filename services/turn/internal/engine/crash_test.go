@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/bullpenhq/bullpen/doubles/modeldouble"
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
+	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/turn/internal/events"
 	"github.com/bullpenhq/bullpen/services/turn/internal/journal"
 	"github.com/bullpenhq/bullpen/services/turn/internal/model"
@@ -223,6 +225,32 @@ func TestRestoresTheAudit(t *testing.T) {
 	record := b.registry.restored[0]
 	require.Equal(t, []string{turn.ID, "create_work_item", "ok", "seat:ada"},
 		[]string{record.GetTurnId(), record.GetTool(), record.GetStatus(), record.GetPrincipal()})
+}
+
+func TestCallsThatARegistryLostWhenItDiedAreRestoredOnceItIsBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t, newCompany(scripted(filing)))
+	b.start(t, "n1", nil)
+	b.post(t, letter("ada", "slack:1", "it is broken"))
+	first := b.ended(t, 1)[0]
+
+	// The next call finds nobody, as after a kill; the one after it does.
+	var refused atomic.Bool
+	b.registry.mu.Lock()
+	b.registry.before = func(context.Context, *toolregistryv1.CallToolRequest) error {
+		if refused.Swap(true) {
+			return nil
+		}
+		return fault.New(fault.Unavailable, "connection refused")
+	}
+	b.registry.mu.Unlock()
+	b.post(t, letter("ada", "slack:2", "it is broken"))
+	b.ended(t, 2)
+	require.Eventually(t, func() bool {
+		b.registry.mu.Lock()
+		defer b.registry.mu.Unlock()
+		return slices.ContainsFunc(b.registry.restored, func(r *toolregistryv1.CallRecord) bool { return r.GetTurnId() == first.ID })
+	}, patience, 5*time.Millisecond)
 }
 
 func TestFence(t *testing.T) {

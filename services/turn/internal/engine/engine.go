@@ -87,6 +87,7 @@ type Engine struct {
 	metrics *metrics
 	slots   chan struct{}
 	kick    chan struct{}
+	outage  chan struct{}
 	// draining is closed when nothing new is begun, stopping when turns stop at their next commit.
 	draining chan struct{}
 	stopping chan struct{}
@@ -102,7 +103,7 @@ type Engine struct {
 func New(d Deps, o Options) *Engine {
 	return &Engine{
 		Deps: d, opts: o, metrics: newMetrics(d.Metrics), slots: make(chan struct{}, o.MaxConcurrent),
-		kick: make(chan struct{}, 1), draining: make(chan struct{}), stopping: make(chan struct{}), seats: map[string]*seat{},
+		kick: make(chan struct{}, 1), outage: make(chan struct{}, 1), draining: make(chan struct{}), stopping: make(chan struct{}), seats: map[string]*seat{},
 	}
 }
 
@@ -117,6 +118,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer poll.Stop()
 	graves := time.NewTicker(roundOfGraves)
 	defer graves.Stop()
+	var audit sync.WaitGroup
+	audit.Go(func() { e.audit(ctx) })
+	defer audit.Wait()
 	for {
 		e.reconcile(ctx, work)
 		changed := e.Company.Changed()

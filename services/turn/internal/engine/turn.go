@@ -97,7 +97,6 @@ func (s *seat) resume(ctx context.Context, info journal.Turn) (*turn, error) {
 		return nil, err
 	}
 	t.log.Info("turn resumed", "resumes", info.Resumes, "rounds", len(t.journal.Rounds))
-	e.restore(ctx, t)
 	for {
 		_, _, m, why := s.ready(ctx)
 		if why == nil {

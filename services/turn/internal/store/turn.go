@@ -43,6 +43,8 @@ returning ` + turnColumns
 
 	selectTurn = `select ` + turnColumns + ` from turns where turn_id between $1 and $2 order by turn_id limit 2`
 
+	turnsSince = `select ` + turnColumns + ` from turns where state = 'running' or end_at >= $1 order by turn_id`
+
 	listTurns = `select ` + turnColumns + ` from turns
 where ($1 = '' or seat = $1) and ($2 = '' or conversation_key = $2) and ($3 = '' or state = $3)
   and ($4 = '' or turn_id < nullif($4, '')::uuid)
@@ -213,6 +215,15 @@ type TurnFilter struct {
 	// Before is the id of the last turn of the page before.
 	Before string
 	Limit  int
+}
+
+// TurnsSince answers the turns that run, and those that have ended since then, oldest first.
+func (s *Store) TurnsSince(ctx context.Context, since time.Time) ([]journal.Turn, error) {
+	rows, err := s.pool.Query(ctx, turnsSince, since)
+	if err != nil {
+		return nil, fmt.Errorf("read the turns of late: %w", err)
+	}
+	return pgx.CollectRows(rows, scanTurn)
 }
 
 // ListTurns answers turns, newest first.

@@ -81,6 +81,8 @@ create table turns (
 ) with (fillfactor = 60);
 -- The law that a seat has one turn at a time.
 create unique index turns_running_seat_idx on turns (seat) where state = 'running';
+-- What ended of late is looked at after an outage of the tool registry.
+create index turns_end_at_idx on turns (end_at);
 create index turns_seat_idx on turns (seat, turn_id);
 create index turns_conversation_idx on turns (conversation_key, turn_id);
 
