@@ -34,7 +34,15 @@ import (
 
 func TestMain(m *testing.M) {
 	hostiletest.Main()
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(effectsFolder())
+	os.Exit(code)
+}
+
+// effectsFolder outlives every test: children write their effects until their host has ended, which is after a test's own
+// folders are removed.
+func effectsFolder() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("bullpen-mcphost-test-%d", os.Getpid()))
 }
 
 // company plays the company service: a document that tests change, and sealed secrets.
@@ -174,7 +182,10 @@ func hostile(t testing.TB, name, modes string) (server *companyv1.McpServer, eff
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	effects = filepath.Join(t.TempDir(), "effects")
+	require.NoError(t, os.MkdirAll(effectsFolder(), 0o700))
+	folder, err := os.MkdirTemp(effectsFolder(), "")
+	require.NoError(t, err)
+	effects = filepath.Join(folder, "effects")
 	return &companyv1.McpServer{
 		Name: name, Transport: "stdio", Command: self, Shared: true, StartupTimeoutSeconds: 20, RequestTimeoutSeconds: 20,
 		Env: map[string]string{hostiletest.Variable: modes, hostiletest.Effects: effects},

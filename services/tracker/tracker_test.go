@@ -35,14 +35,14 @@ func (roster) GetCompany(context.Context, *companyv1.GetCompanyRequest) (*compan
 	return &companyv1.GetCompanyResponse{Company: &companyv1.Company{
 		RevisionId: "r1", Epoch: 1, Timezone: "Europe/Lisbon",
 		Units: []*companyv1.Unit{
-			{UnitId: "operations", Name: "Operations", Project: "OPS", Lead: "ops-lead", Purpose: "Keep shops running"},
+			{UnitId: "operations", Name: "Operations", Project: "OPS", Lead: "ops-lead", Purpose: "Run the shop floor"},
 			{UnitId: "design", Name: "Design"},
 			{UnitId: "shop", Name: "Shop", Project: "SHOP"},
 		},
 		Seats: []*companyv1.Seat{
 			{Handle: "ops-lead", Name: "Ops Lead", Kind: "agent", UnitId: "operations"},
 			{Handle: "designer", Name: "Designer", Kind: "agent", UnitId: "design"},
-			{Handle: "ines", Name: "Ines Prado", Kind: "human"},
+			{Handle: "ines", Name: "Ines Rocha", Kind: "human"},
 		},
 	}}, nil
 }

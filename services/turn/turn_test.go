@@ -140,7 +140,7 @@ func (b *bundle) deliver(t *testing.T, id, conversation, body string) {
 
 func office() *companyv1.Company {
 	return &companyv1.Company{
-		RevisionId: uuid.NewString(), Name: "Lantern Works",
+		RevisionId: uuid.NewString(), Name: "Tidewater Ltd",
 		Seats: []*companyv1.Seat{{Handle: "ada", Name: "Ada", Kind: "agent"}},
 		LlmProviders: []*companyv1.LlmProvider{{Key: "default", Type: "scripted", Scenario: `
 rules:

@@ -17,7 +17,7 @@ import (
 const example = "../../../../deploy/company.example.yaml"
 
 // mistaken has an unknown key, a seat that reports to nobody there is, a handle twice, and a model that is not declared.
-const mistaken = `name: Lantern Works
+const mistaken = `name: Tidewater Ltd
 colour: blue
 roles:
   - {name: Ada Reis, kind: human, contact: {github_login: ada}, manages: [Nobody]}
@@ -43,7 +43,7 @@ func TestAGoodDocumentIsFine(t *testing.T) {
 
 func TestAMistakeThatIsInNoBlockIsReportedWithoutAnEmptyPath(t *testing.T) {
 	t.Parallel()
-	path := write(t, "name: Lantern Works\nroles:\n\t- {name: First}\n")
+	path := write(t, "name: Tidewater Ltd\nroles:\n\t- {name: First}\n")
 	r := clitest.Run(clitest.Without, "check", path)
 	failed(t, r)
 	require.Equal(t, path+":3:1: a tab cannot indent YAML; use spaces\n", r.Out)

@@ -16,7 +16,7 @@ import (
 )
 
 // speechless is a company whose agent has no model.
-const speechless = `name: Lantern Works
+const speechless = `name: Tidewater Ltd
 units:
   - name: Operations
     roles:
@@ -90,7 +90,7 @@ func TestUpRunsUntilItIsStoppedAndSaysWhatIsWrongMeanwhile(t *testing.T) {
 }
 
 // unlucky is a company whose one agent answers and whose other one cannot.
-const unlucky = `name: Lantern Works
+const unlucky = `name: Tidewater Ltd
 providers:
   llm:
     default:

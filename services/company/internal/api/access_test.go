@@ -23,7 +23,7 @@ func TestWhoMayAsk(t *testing.T) {
 		via  *clients
 		as   func(t *testing.T) context.Context
 	}
-	person := func(t *testing.T) context.Context { t.Helper(); return as(t, rpc.KindPerson, "ines-prado") }
+	person := func(t *testing.T) context.Context { t.Helper(); return as(t, rpc.KindPerson, "ines-rocha") }
 	seat := func(t *testing.T) context.Context { t.Helper(); return as(t, rpc.KindSeat, "ops-lead") }
 	callers := []caller{
 		{"service", b.connect("tracker"), (*testing.T).Context},

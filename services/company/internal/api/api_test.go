@@ -120,18 +120,18 @@ func refused(t *testing.T, err error, class fault.Class) fault.Error {
 }
 
 // lantern is a company that the tests share.
-const lantern = `name: Lantern Works
+const lantern = `name: Tidewater Ltd
 providers:
   llm:
     big: {type: anthropic, model: m, api_keys: ['${LLM_KEY}']}
 mcp_servers:
   - {name: chat, shared: false, command: chat-mcp, tool_annotations: {post: {read_only: false, open_world: true}}}
 roles:
-  - name: Ines Prado
+  - name: Ines Rocha
     kind: human
     email: ines@lantern.example
     contact: {slack_user_id: U01}
-    availability: Lisbon office hours
+    availability: Weekdays until five
 units:
   - name: Operations
     lead: Ops Lead
@@ -146,4 +146,4 @@ units:
 `
 
 // variant is another document that is as good.
-func variant(n string) string { return strings.Replace(lantern, "Lantern Works", "Lantern "+n, 1) }
+func variant(n string) string { return strings.Replace(lantern, "Tidewater Ltd", "Lantern "+n, 1) }

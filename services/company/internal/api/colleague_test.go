@@ -23,11 +23,11 @@ func TestLookupColleague(t *testing.T) {
 		out, err := ask(t, "u01")
 		require.NoError(t, err)
 		c := out.GetColleague()
-		require.Equal(t, []string{"ines-prado", "Ines Prado", "human", "", "contact"},
+		require.Equal(t, []string{"ines-rocha", "Ines Rocha", "human", "", "contact"},
 			[]string{c.GetHandle(), c.GetName(), c.GetKind(), c.GetUnit(), c.GetMatched()})
 		require.Equal(t, map[string]string{"slack_user_id": "U01", "email": "ines@lantern.example"}, c.GetContacts())
 		require.Contains(t, c.GetHow(), "mention them")
-		require.Contains(t, c.GetHow(), "Lisbon office hours")
+		require.Contains(t, c.GetHow(), "Weekdays until five")
 
 		out, err = ask(t, "lantern-ops")
 		require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestLookupColleague(t *testing.T) {
 		t.Parallel()
 		_, err := ask(t, "zzzzzz")
 		f := refused(t, err, fault.NotFound)
-		require.Contains(t, f.Message, "ines-prado, ops-lead, ops-engineer")
+		require.Contains(t, f.Message, "ines-rocha, ops-lead, ops-engineer")
 		require.Equal(t, "query", f.Field)
 	})
 }

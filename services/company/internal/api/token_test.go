@@ -49,20 +49,20 @@ func TestTokens(t *testing.T) {
 		t.Parallel()
 		b := setup(t, options{})
 		b.put(lantern, "")
-		made := b.token(&companyv1.CreateTokenRequest{Name: "laptop", Seat: "ines-prado"})
+		made := b.token(&companyv1.CreateTokenRequest{Name: "laptop", Seat: "ines-rocha"})
 		p, err := verify(b, made.GetToken())
 		require.NoError(t, err)
-		require.Equal(t, []string{rpc.KindPerson, "ines-prado", "ines-prado", "Ines Prado"},
+		require.Equal(t, []string{rpc.KindPerson, "ines-rocha", "ines-rocha", "Ines Rocha"},
 			[]string{p.GetKind(), p.GetId(), p.GetSeat(), p.GetDisplayName()})
 	})
 
 	t.Run("is bound to a person's seat that exists, or to none", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, options{})
-		_, err := b.company.CreateToken(operator(t), &companyv1.CreateTokenRequest{Name: "x", Seat: "ines-prado"})
+		_, err := b.company.CreateToken(operator(t), &companyv1.CreateTokenRequest{Name: "x", Seat: "ines-rocha"})
 		require.Equal(t, "NO_ACTIVE_REVISION", refused(t, err, fault.NotFound).Reason)
 		b.put(lantern, "")
-		for _, seat := range []string{"nobody", "Ines Prado", "ops-lead"} {
+		for _, seat := range []string{"nobody", "Ines Rocha", "ops-lead"} {
 			_, err := b.company.CreateToken(operator(t), &companyv1.CreateTokenRequest{Name: "x", Seat: seat})
 			require.Equal(t, "seat", refused(t, err, fault.Invalid).Field)
 		}
@@ -72,7 +72,7 @@ func TestTokens(t *testing.T) {
 		t.Parallel()
 		b := setup(t, options{})
 		r := b.put(lantern, "")
-		made := b.token(&companyv1.CreateTokenRequest{Name: "laptop", Seat: "ines-prado"})
+		made := b.token(&companyv1.CreateTokenRequest{Name: "laptop", Seat: "ines-rocha"})
 		b.put("name: Co\nroles: [{name: Ada}]\n", r.GetRevisionId())
 		_, err := verify(b, made.GetToken())
 		require.Equal(t, "TOKEN_NOT_LIVE", refused(t, err, fault.Forbidden).Reason)

@@ -14,8 +14,8 @@ func lantern(t *testing.T) *roster.Roster {
 	company, problems := document.Parse(`
 name: Lantern
 roles:
-  - {name: Ines Prado, kind: human, email: ines@lantern.example, contact: {slack_user_id: U01INES, operator_id: ines}}
-  - {name: Rui Prado, handle: rui, kind: human, contact: {slack_user_id: U02RUI}}
+  - {name: Ines Rocha, kind: human, email: ines@lantern.example, contact: {slack_user_id: U01INES, operator_id: ines}}
+  - {name: Rui Rocha, handle: rui, kind: human, contact: {slack_user_id: U02RUI}}
 units:
   - name: Operations
     roles:
@@ -35,25 +35,25 @@ func TestLookup(t *testing.T) {
 		"OPS-LEAD":                    {"ops-lead handle"},
 		"@ops-lead":                   {"ops-lead handle"},
 		"Ops Lead":                    {"ops-lead name"},
-		"  ines prado ":               {"ines-prado name"},
-		"u01ines":                     {"ines-prado contact"},
-		"<@U01INES>":                  {"ines-prado contact"},
+		"  ines rocha ":               {"ines-rocha name"},
+		"u01ines":                     {"ines-rocha contact"},
+		"<@U01INES>":                  {"ines-rocha contact"},
 		"<@U02RUI|rui>":               {"rui contact"},
-		"INES@lantern.example":        {"ines-prado contact"},
-		"mailto:ines@lantern.example": {"ines-prado contact"},
+		"INES@lantern.example":        {"ines-rocha contact"},
+		"mailto:ines@lantern.example": {"ines-rocha contact"},
 		"lantern-ops":                 {"ops-lead contact"},
 		// A handle given whole is one seat, although another seat has it for a name.
 		"rui": {"rui handle"},
 		// A part.
 		"engineer": {"ops-engineer handle"},
-		"prado":    {"ines-prado handle", "rui name"},
+		"rocha":    {"ines-rocha handle", "rui name"},
 		"ops":      {"ops-lead handle", "ops-engineer handle"},
-		"u01":      {"ines-prado contact"},
+		"u01":      {"ines-rocha contact"},
 		// Close.
 		"ops-laed": {"ops-lead similar"},
 		"enginere": {"ops-engineer similar"},
 		"pardo":    nil,
-		"pradoo":   {"ines-prado similar", "rui similar"},
+		"rochao":   {"ines-rocha similar", "rui similar"},
 		// Nobody.
 		"zzz": nil, "": nil, "@": nil, "x": nil,
 	} {
@@ -71,7 +71,7 @@ func TestLookup(t *testing.T) {
 func TestRoster(t *testing.T) {
 	t.Parallel()
 	r := lantern(t)
-	require.Equal(t, []string{"ines-prado", "rui", "ops-lead", "ops-engineer", "deputy"}, r.Handles())
+	require.Equal(t, []string{"ines-rocha", "rui", "ops-lead", "ops-engineer", "deputy"}, r.Handles())
 	seat, ok := r.Seat("ops-lead")
 	require.True(t, ok)
 	require.Equal(t, "Operations", r.UnitName(seat))

@@ -153,7 +153,7 @@ func tools() []*toolregistryv1.Tool {
 
 func newCompany(providers ...*companyv1.LlmProvider) *companyv1.Company {
 	return &companyv1.Company{
-		RevisionId: uuid.NewString(), Name: "Lantern Works", LlmProviders: providers, LoopGuardIdenticalCalls: 3,
+		RevisionId: uuid.NewString(), Name: "Tidewater Ltd", LlmProviders: providers, LoopGuardIdenticalCalls: 3,
 		Seats: []*companyv1.Seat{
 			{Handle: "ada", Name: "Ada", Kind: "agent"},
 			{Handle: "bo", Name: "Bo", Kind: "agent"},
