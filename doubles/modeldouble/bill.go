@@ -22,8 +22,10 @@ type Bill struct {
 	Answer  Answer
 }
 
-// Bills answers everything charged so far, oldest first.
+// Bills answers everything charged so far, oldest first. Answers that are being written are waited for.
 func (s *Server) Bills() []Bill {
+	s.leaving.Lock()
+	defer s.leaving.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.bills)

@@ -98,6 +98,9 @@ type Server struct {
 	faults []Fault
 	bills  []Bill
 	seen   int
+
+	// leaving is held for reading while an answer is written and billed.
+	leaving sync.RWMutex
 }
 
 // Start starts a double. Close it.
@@ -198,6 +201,9 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, v wire, request
 			answer.Stop = "tool_calls"
 		}
 	}
+	// A caller that has read an answer to its end finds it billed: Bills waits for what is leaving.
+	s.leaving.RLock()
+	defer s.leaving.RUnlock()
 	if request.Stream {
 		stream := &events{w: w, cutAfter: fault.cutAfter()}
 		w.Header().Set("Content-Type", "text/event-stream")
