@@ -30,7 +30,7 @@ func decode(t *testing.T, text string) map[string]any {
 // fine requires that a command did what it was asked, and answers what it printed.
 func fine(t *testing.T, r clitest.Result) string {
 	t.Helper()
-	require.Zero(t, r.Code, r.Err)
+	require.Zero(t, r.Code, r.Out+r.Err)
 	return r.Out
 }
 

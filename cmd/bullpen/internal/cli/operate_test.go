@@ -198,8 +198,10 @@ func TestEveryServiceIsFoundAtAnAddressOfItsOwn(t *testing.T) {
 func TestAHealthyInstallationHasNothingWrong(t *testing.T) {
 	t.Parallel()
 	i := clitest.Shared(t)
-	require.Equal(t, "Nothing is wrong.\n", await(t, i.Run, func(r clitest.Result) bool { return r.Code == 0 }, "doctor"))
-	answer := decode(t, fine(t, i.Run("doctor", "--json")))
+	// Others work on it: mail that is on its way, or an answer that a vendor delayed, is a finding for as long as that lasts.
+	healthy := func(r clitest.Result) bool { return r.Code == 0 }
+	require.Equal(t, "Nothing is wrong.\n", await(t, i.Run, healthy, "doctor"))
+	answer := decode(t, await(t, i.Run, healthy, "doctor", "--json"))
 	require.Equal(t, map[string]any{"ok": true, "findings": []any{}}, answer)
 	require.Equal(t, "No dead letters.\n", fine(t, i.Run("dead")))
 	require.Equal(t, []any{}, decode(t, fine(t, i.Run("dead", "--json")))["dead_letters"])
