@@ -252,8 +252,14 @@ type Company struct {
 	ToolResults *ToolResults `protobuf:"bytes,17,opt,name=tool_results,json=toolResults,proto3" json:"tool_results,omitempty"`
 	// How many identical calls in a row run before the guard stops the next.
 	LoopGuardIdenticalCalls int32 `protobuf:"varint,18,opt,name=loop_guard_identical_calls,json=loopGuardIdenticalCalls,proto3" json:"loop_guard_identical_calls,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// Who may call which tools.
+	ToolPolicy *ToolPolicy `protobuf:"bytes,19,opt,name=tool_policy,json=toolPolicy,proto3" json:"tool_policy,omitempty"`
+	// Values that tool skills may name as `${name}`; never secrets.
+	SkillVariables map[string]string `protobuf:"bytes,20,rep,name=skill_variables,json=skillVariables,proto3" json:"skill_variables,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The knowledge container whose pages are tool skills; empty when there is none.
+	SkillsContainer string `protobuf:"bytes,21,opt,name=skills_container,json=skillsContainer,proto3" json:"skills_container,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Company) Reset() {
@@ -410,6 +416,27 @@ func (x *Company) GetLoopGuardIdenticalCalls() int32 {
 		return x.LoopGuardIdenticalCalls
 	}
 	return 0
+}
+
+func (x *Company) GetToolPolicy() *ToolPolicy {
+	if x != nil {
+		return x.ToolPolicy
+	}
+	return nil
+}
+
+func (x *Company) GetSkillVariables() map[string]string {
+	if x != nil {
+		return x.SkillVariables
+	}
+	return nil
+}
+
+func (x *Company) GetSkillsContainer() string {
+	if x != nil {
+		return x.SkillsContainer
+	}
+	return ""
 }
 
 // Unit is a part of the company.
@@ -965,12 +992,20 @@ type McpServer struct {
 	ToolAnnotations map[string]*ToolAnnotations `protobuf:"bytes,10,rep,name=tool_annotations,json=toolAnnotations,proto3" json:"tool_annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Surfaces that its writes reach, such as `slack`.
 	Surfaces []string `protobuf:"bytes,11,rep,name=surfaces,proto3" json:"surfaces,omitempty"`
-	// Seconds until it must be ready, install included.
+	// Seconds until it must be ready once its program runs and says its first word.
 	StartupTimeoutSeconds int32 `protobuf:"varint,12,opt,name=startup_timeout_seconds,json=startupTimeoutSeconds,proto3" json:"startup_timeout_seconds,omitempty"`
 	// Seconds until a call is given up.
 	RequestTimeoutSeconds int32 `protobuf:"varint,13,opt,name=request_timeout_seconds,json=requestTimeoutSeconds,proto3" json:"request_timeout_seconds,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// Seconds that its program may take until it says its first word: a package that is fetched and installed, a cold start.
+	InstallTimeoutSeconds int32 `protobuf:"varint,14,opt,name=install_timeout_seconds,json=installTimeoutSeconds,proto3" json:"install_timeout_seconds,omitempty"`
+	// What it speaks: `auto` to find out, `modern` or `legacy` when that is known.
+	Protocol string `protobuf:"bytes,15,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// How we authorise ourselves at it, for http; absent when it wants nothing, or a header that is declared.
+	Authorization *McpAuthorization `protobuf:"bytes,16,opt,name=authorization,proto3" json:"authorization,omitempty"`
+	// Seconds until a call of one tool is given up, by raw or prefixed name.
+	ToolTimeoutSeconds map[string]int32 `protobuf:"bytes,17,rep,name=tool_timeout_seconds,json=toolTimeoutSeconds,proto3" json:"tool_timeout_seconds,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *McpServer) Reset() {
@@ -1094,6 +1129,289 @@ func (x *McpServer) GetRequestTimeoutSeconds() int32 {
 	return 0
 }
 
+func (x *McpServer) GetInstallTimeoutSeconds() int32 {
+	if x != nil {
+		return x.InstallTimeoutSeconds
+	}
+	return 0
+}
+
+func (x *McpServer) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *McpServer) GetAuthorization() *McpAuthorization {
+	if x != nil {
+		return x.Authorization
+	}
+	return nil
+}
+
+func (x *McpServer) GetToolTimeoutSeconds() map[string]int32 {
+	if x != nil {
+		return x.ToolTimeoutSeconds
+	}
+	return nil
+}
+
+// McpAuthorization says how an OAuth token for a server is had.
+type McpAuthorization struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `client_credentials`, or `authorization_code`, where an operator consents once in a browser.
+	Grant string `protobuf:"bytes,1,opt,name=grant,proto3" json:"grant,omitempty"`
+	// The client that was registered for us; empty to register by the client's metadata document or dynamically.
+	ClientId string `protobuf:"bytes,2,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// A template; empty for a public client.
+	ClientSecret string `protobuf:"bytes,3,opt,name=client_secret,json=clientSecret,proto3" json:"client_secret,omitempty"`
+	// What to ask for; empty for what the server says it needs.
+	Scopes        []string `protobuf:"bytes,4,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *McpAuthorization) Reset() {
+	*x = McpAuthorization{}
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *McpAuthorization) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*McpAuthorization) ProtoMessage() {}
+
+func (x *McpAuthorization) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use McpAuthorization.ProtoReflect.Descriptor instead.
+func (*McpAuthorization) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *McpAuthorization) GetGrant() string {
+	if x != nil {
+		return x.Grant
+	}
+	return ""
+}
+
+func (x *McpAuthorization) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *McpAuthorization) GetClientSecret() string {
+	if x != nil {
+		return x.ClientSecret
+	}
+	return ""
+}
+
+func (x *McpAuthorization) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+// ToolPolicy decides about calls, rule after rule: the first that fits decides.
+type ToolPolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In document order.
+	Rules []*ToolRule `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	// What holds where no rule fits: `allow` or `deny`.
+	Otherwise string `protobuf:"bytes,2,opt,name=otherwise,proto3" json:"otherwise,omitempty"`
+	// A tool whose definition changed after it was first seen waits for an operator.
+	HoldChangedTools bool `protobuf:"varint,3,opt,name=hold_changed_tools,json=holdChangedTools,proto3" json:"hold_changed_tools,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *ToolPolicy) Reset() {
+	*x = ToolPolicy{}
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolPolicy) ProtoMessage() {}
+
+func (x *ToolPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolPolicy.ProtoReflect.Descriptor instead.
+func (*ToolPolicy) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ToolPolicy) GetRules() []*ToolRule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+func (x *ToolPolicy) GetOtherwise() string {
+	if x != nil {
+		return x.Otherwise
+	}
+	return ""
+}
+
+func (x *ToolPolicy) GetHoldChangedTools() bool {
+	if x != nil {
+		return x.HoldChangedTools
+	}
+	return false
+}
+
+// ToolRule fits a call when everything that it names fits; a list that is empty fits all.
+type ToolRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique; decisions are stored under it.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// `allow`, `deny` or `ask`.
+	Effect string `protobuf:"bytes,2,opt,name=effect,proto3" json:"effect,omitempty"`
+	// Handles.
+	Seats []string `protobuf:"bytes,3,rep,name=seats,proto3" json:"seats,omitempty"`
+	// Units, by id; their sub-units are in them.
+	Units []string `protobuf:"bytes,4,rep,name=units,proto3" json:"units,omitempty"`
+	// Names, with `*` for any run of characters.
+	Tools []string `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
+	// `builtin`, or `mcp:<server>`, with `*` for any run of characters.
+	Sources []string `protobuf:"bytes,6,rep,name=sources,proto3" json:"sources,omitempty"`
+	// A condition in CEL over `seat`, `tool` and `args`; empty when there is none.
+	When string `protobuf:"bytes,7,opt,name=when,proto3" json:"when,omitempty"`
+	// Why; the caller reads it.
+	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Seconds that a question waits for its answer, for `ask`.
+	ExpireSeconds int32 `protobuf:"varint,9,opt,name=expire_seconds,json=expireSeconds,proto3" json:"expire_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolRule) Reset() {
+	*x = ToolRule{}
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolRule) ProtoMessage() {}
+
+func (x *ToolRule) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolRule.ProtoReflect.Descriptor instead.
+func (*ToolRule) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ToolRule) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ToolRule) GetEffect() string {
+	if x != nil {
+		return x.Effect
+	}
+	return ""
+}
+
+func (x *ToolRule) GetSeats() []string {
+	if x != nil {
+		return x.Seats
+	}
+	return nil
+}
+
+func (x *ToolRule) GetUnits() []string {
+	if x != nil {
+		return x.Units
+	}
+	return nil
+}
+
+func (x *ToolRule) GetTools() []string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+func (x *ToolRule) GetSources() []string {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+func (x *ToolRule) GetWhen() string {
+	if x != nil {
+		return x.When
+	}
+	return ""
+}
+
+func (x *ToolRule) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ToolRule) GetExpireSeconds() int32 {
+	if x != nil {
+		return x.ExpireSeconds
+	}
+	return 0
+}
+
 // ToolAnnotations are hints; one that is not set claims nothing.
 type ToolAnnotations struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1111,7 +1429,7 @@ type ToolAnnotations struct {
 
 func (x *ToolAnnotations) Reset() {
 	*x = ToolAnnotations{}
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[10]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1441,7 @@ func (x *ToolAnnotations) String() string {
 func (*ToolAnnotations) ProtoMessage() {}
 
 func (x *ToolAnnotations) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[10]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1454,7 @@ func (x *ToolAnnotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolAnnotations.ProtoReflect.Descriptor instead.
 func (*ToolAnnotations) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{10}
+	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ToolAnnotations) GetReadOnly() bool {
@@ -1196,7 +1514,7 @@ type LlmProvider struct {
 
 func (x *LlmProvider) Reset() {
 	*x = LlmProvider{}
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[11]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1526,7 @@ func (x *LlmProvider) String() string {
 func (*LlmProvider) ProtoMessage() {}
 
 func (x *LlmProvider) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[11]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1539,7 @@ func (x *LlmProvider) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LlmProvider.ProtoReflect.Descriptor instead.
 func (*LlmProvider) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{11}
+	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LlmProvider) GetKey() string {
@@ -1309,7 +1627,7 @@ type TurnEngine struct {
 
 func (x *TurnEngine) Reset() {
 	*x = TurnEngine{}
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[12]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1321,7 +1639,7 @@ func (x *TurnEngine) String() string {
 func (*TurnEngine) ProtoMessage() {}
 
 func (x *TurnEngine) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[12]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1334,7 +1652,7 @@ func (x *TurnEngine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnEngine.ProtoReflect.Descriptor instead.
 func (*TurnEngine) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{12}
+	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TurnEngine) GetMaxToolRounds() int32 {
@@ -1373,7 +1691,7 @@ type Integrations struct {
 
 func (x *Integrations) Reset() {
 	*x = Integrations{}
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[13]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1703,7 @@ func (x *Integrations) String() string {
 func (*Integrations) ProtoMessage() {}
 
 func (x *Integrations) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[13]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1716,7 @@ func (x *Integrations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Integrations.ProtoReflect.Descriptor instead.
 func (*Integrations) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{13}
+	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Integrations) GetPublicBaseUrl() string {
@@ -1435,7 +1753,7 @@ type Mail struct {
 
 func (x *Mail) Reset() {
 	*x = Mail{}
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[14]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1765,7 @@ func (x *Mail) String() string {
 func (*Mail) ProtoMessage() {}
 
 func (x *Mail) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[14]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1778,7 @@ func (x *Mail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mail.ProtoReflect.Descriptor instead.
 func (*Mail) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{14}
+	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Mail) GetCoalesceMaxBatch() int32 {
@@ -1483,14 +1801,18 @@ type ToolResults struct {
 	// `full` or `summarize`.
 	Mode string `protobuf:"bytes,1,opt,name=mode,proto3" json:"mode,omitempty"`
 	// Days that audit rows are kept.
-	AuditDays     int32 `protobuf:"varint,2,opt,name=audit_days,json=auditDays,proto3" json:"audit_days,omitempty"`
+	AuditDays int32 `protobuf:"varint,2,opt,name=audit_days,json=auditDays,proto3" json:"audit_days,omitempty"`
+	// Results above this many bytes are summarised, in the mode `summarize`.
+	SummarizeOverBytes int32 `protobuf:"varint,3,opt,name=summarize_over_bytes,json=summarizeOverBytes,proto3" json:"summarize_over_bytes,omitempty"`
+	// Members of a list that a summary shows whole.
+	TopItems      int32 `protobuf:"varint,4,opt,name=top_items,json=topItems,proto3" json:"top_items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolResults) Reset() {
 	*x = ToolResults{}
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[15]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1824,7 @@ func (x *ToolResults) String() string {
 func (*ToolResults) ProtoMessage() {}
 
 func (x *ToolResults) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_proto_msgTypes[15]
+	mi := &file_bullpen_company_v1_company_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1837,7 @@ func (x *ToolResults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResults.ProtoReflect.Descriptor instead.
 func (*ToolResults) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{15}
+	return file_bullpen_company_v1_company_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ToolResults) GetMode() string {
@@ -1528,6 +1850,20 @@ func (x *ToolResults) GetMode() string {
 func (x *ToolResults) GetAuditDays() int32 {
 	if x != nil {
 		return x.AuditDays
+	}
+	return 0
+}
+
+func (x *ToolResults) GetSummarizeOverBytes() int32 {
+	if x != nil {
+		return x.SummarizeOverBytes
+	}
+	return 0
+}
+
+func (x *ToolResults) GetTopItems() int32 {
+	if x != nil {
+		return x.TopItems
 	}
 	return 0
 }
@@ -1554,7 +1890,7 @@ const file_bullpen_company_v1_company_proto_rawDesc = "" +
 	"\x04line\x18\x02 \x01(\x05R\x04line\x12\x16\n" +
 	"\x06column\x18\x03 \x01(\x05R\x06column\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x12\n" +
-	"\x04kind\x18\x05 \x01(\tR\x04kind\"\xb0\x06\n" +
+	"\x04kind\x18\x05 \x01(\tR\x04kind\"\xb9\b\n" +
 	"\aCompany\x12\x1f\n" +
 	"\vrevision_id\x18\x01 \x01(\tR\n" +
 	"revisionId\x12\x14\n" +
@@ -1577,7 +1913,14 @@ const file_bullpen_company_v1_company_proto_rawDesc = "" +
 	"\fintegrations\x18\x0f \x01(\v2 .bullpen.company.v1.IntegrationsR\fintegrations\x12,\n" +
 	"\x04mail\x18\x10 \x01(\v2\x18.bullpen.company.v1.MailR\x04mail\x12B\n" +
 	"\ftool_results\x18\x11 \x01(\v2\x1f.bullpen.company.v1.ToolResultsR\vtoolResults\x12;\n" +
-	"\x1aloop_guard_identical_calls\x18\x12 \x01(\x05R\x17loopGuardIdenticalCalls\"\xf2\x01\n" +
+	"\x1aloop_guard_identical_calls\x18\x12 \x01(\x05R\x17loopGuardIdenticalCalls\x12?\n" +
+	"\vtool_policy\x18\x13 \x01(\v2\x1e.bullpen.company.v1.ToolPolicyR\n" +
+	"toolPolicy\x12X\n" +
+	"\x0fskill_variables\x18\x14 \x03(\v2/.bullpen.company.v1.Company.SkillVariablesEntryR\x0eskillVariables\x12)\n" +
+	"\x10skills_container\x18\x15 \x01(\tR\x0fskillsContainer\x1aA\n" +
+	"\x13SkillVariablesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf2\x01\n" +
 	"\x04Unit\x12\x17\n" +
 	"\aunit_id\x18\x01 \x01(\tR\x06unitId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -1631,7 +1974,7 @@ const file_bullpen_company_v1_company_proto_rawDesc = "" +
 	"\vbot_user_id\x18\x04 \x01(\tR\tbotUserId\";\n" +
 	"\rGithubAccount\x12\x14\n" +
 	"\x05login\x18\x01 \x01(\tR\x05login\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\tR\x05token\"\xfe\x05\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\xce\b\n" +
 	"\tMcpServer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\ttransport\x18\x02 \x01(\tR\ttransport\x12\x18\n" +
@@ -1647,7 +1990,11 @@ const file_bullpen_company_v1_company_proto_rawDesc = "" +
 	" \x03(\v22.bullpen.company.v1.McpServer.ToolAnnotationsEntryR\x0ftoolAnnotations\x12\x1a\n" +
 	"\bsurfaces\x18\v \x03(\tR\bsurfaces\x126\n" +
 	"\x17startup_timeout_seconds\x18\f \x01(\x05R\x15startupTimeoutSeconds\x126\n" +
-	"\x17request_timeout_seconds\x18\r \x01(\x05R\x15requestTimeoutSeconds\x1a6\n" +
+	"\x17request_timeout_seconds\x18\r \x01(\x05R\x15requestTimeoutSeconds\x126\n" +
+	"\x17install_timeout_seconds\x18\x0e \x01(\x05R\x15installTimeoutSeconds\x12\x1a\n" +
+	"\bprotocol\x18\x0f \x01(\tR\bprotocol\x12J\n" +
+	"\rauthorization\x18\x10 \x01(\v2$.bullpen.company.v1.McpAuthorizationR\rauthorization\x12g\n" +
+	"\x14tool_timeout_seconds\x18\x11 \x03(\v25.bullpen.company.v1.McpServer.ToolTimeoutSecondsEntryR\x12toolTimeoutSeconds\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -1656,7 +2003,30 @@ const file_bullpen_company_v1_company_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1ag\n" +
 	"\x14ToolAnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x129\n" +
-	"\x05value\x18\x02 \x01(\v2#.bullpen.company.v1.ToolAnnotationsR\x05value:\x028\x01\"\xdf\x01\n" +
+	"\x05value\x18\x02 \x01(\v2#.bullpen.company.v1.ToolAnnotationsR\x05value:\x028\x01\x1aE\n" +
+	"\x17ToolTimeoutSecondsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\x82\x01\n" +
+	"\x10McpAuthorization\x12\x14\n" +
+	"\x05grant\x18\x01 \x01(\tR\x05grant\x12\x1b\n" +
+	"\tclient_id\x18\x02 \x01(\tR\bclientId\x12#\n" +
+	"\rclient_secret\x18\x03 \x01(\tR\fclientSecret\x12\x16\n" +
+	"\x06scopes\x18\x04 \x03(\tR\x06scopes\"\x8c\x01\n" +
+	"\n" +
+	"ToolPolicy\x122\n" +
+	"\x05rules\x18\x01 \x03(\v2\x1c.bullpen.company.v1.ToolRuleR\x05rules\x12\x1c\n" +
+	"\totherwise\x18\x02 \x01(\tR\totherwise\x12,\n" +
+	"\x12hold_changed_tools\x18\x03 \x01(\bR\x10holdChangedTools\"\xe5\x01\n" +
+	"\bToolRule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06effect\x18\x02 \x01(\tR\x06effect\x12\x14\n" +
+	"\x05seats\x18\x03 \x03(\tR\x05seats\x12\x14\n" +
+	"\x05units\x18\x04 \x03(\tR\x05units\x12\x14\n" +
+	"\x05tools\x18\x05 \x03(\tR\x05tools\x12\x18\n" +
+	"\asources\x18\x06 \x03(\tR\asources\x12\x12\n" +
+	"\x04when\x18\a \x01(\tR\x04when\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x12%\n" +
+	"\x0eexpire_seconds\x18\t \x01(\x05R\rexpireSeconds\"\xdf\x01\n" +
 	"\x0fToolAnnotations\x12 \n" +
 	"\tread_only\x18\x01 \x01(\bH\x00R\breadOnly\x88\x01\x01\x12%\n" +
 	"\vdestructive\x18\x02 \x01(\bH\x01R\vdestructive\x88\x01\x01\x12#\n" +
@@ -1693,11 +2063,13 @@ const file_bullpen_company_v1_company_proto_rawDesc = "" +
 	"\x13slack_typing_status\x18\x03 \x01(\tR\x11slackTypingStatus\"l\n" +
 	"\x04Mail\x12,\n" +
 	"\x12coalesce_max_batch\x18\x01 \x01(\x05R\x10coalesceMaxBatch\x126\n" +
-	"\x17coalesce_window_seconds\x18\x02 \x01(\x05R\x15coalesceWindowSeconds\"@\n" +
+	"\x17coalesce_window_seconds\x18\x02 \x01(\x05R\x15coalesceWindowSeconds\"\x8f\x01\n" +
 	"\vToolResults\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x1d\n" +
 	"\n" +
-	"audit_days\x18\x02 \x01(\x05R\tauditDaysB\xcf\x01\n" +
+	"audit_days\x18\x02 \x01(\x05R\tauditDays\x120\n" +
+	"\x14summarize_over_bytes\x18\x03 \x01(\x05R\x12summarizeOverBytes\x12\x1b\n" +
+	"\ttop_items\x18\x04 \x01(\x05R\btopItemsB\xcf\x01\n" +
 	"\x16com.bullpen.company.v1B\fCompanyProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/company/v1;companyv1\xa2\x02\x03BCX\xaa\x02\x12Bullpen.Company.V1\xca\x02\x12Bullpen\\Company\\V1\xe2\x02\x1eBullpen\\Company\\V1\\GPBMetadata\xea\x02\x14Bullpen::Company::V1b\x06proto3"
 
 var (
@@ -1712,7 +2084,7 @@ func file_bullpen_company_v1_company_proto_rawDescGZIP() []byte {
 	return file_bullpen_company_v1_company_proto_rawDescData
 }
 
-var file_bullpen_company_v1_company_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_bullpen_company_v1_company_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_bullpen_company_v1_company_proto_goTypes = []any{
 	(*Revision)(nil),              // 0: bullpen.company.v1.Revision
 	(*Problem)(nil),               // 1: bullpen.company.v1.Problem
@@ -1724,49 +2096,59 @@ var file_bullpen_company_v1_company_proto_goTypes = []any{
 	(*SlackApp)(nil),              // 7: bullpen.company.v1.SlackApp
 	(*GithubAccount)(nil),         // 8: bullpen.company.v1.GithubAccount
 	(*McpServer)(nil),             // 9: bullpen.company.v1.McpServer
-	(*ToolAnnotations)(nil),       // 10: bullpen.company.v1.ToolAnnotations
-	(*LlmProvider)(nil),           // 11: bullpen.company.v1.LlmProvider
-	(*TurnEngine)(nil),            // 12: bullpen.company.v1.TurnEngine
-	(*Integrations)(nil),          // 13: bullpen.company.v1.Integrations
-	(*Mail)(nil),                  // 14: bullpen.company.v1.Mail
-	(*ToolResults)(nil),           // 15: bullpen.company.v1.ToolResults
-	nil,                           // 16: bullpen.company.v1.Seat.ContactsEntry
-	nil,                           // 17: bullpen.company.v1.Seat.LlmEntry
-	nil,                           // 18: bullpen.company.v1.Seat.McpEnvEntry
-	nil,                           // 19: bullpen.company.v1.Environment.VariablesEntry
-	nil,                           // 20: bullpen.company.v1.McpServer.EnvEntry
-	nil,                           // 21: bullpen.company.v1.McpServer.HeadersEntry
-	nil,                           // 22: bullpen.company.v1.McpServer.ToolAnnotationsEntry
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*McpAuthorization)(nil),      // 10: bullpen.company.v1.McpAuthorization
+	(*ToolPolicy)(nil),            // 11: bullpen.company.v1.ToolPolicy
+	(*ToolRule)(nil),              // 12: bullpen.company.v1.ToolRule
+	(*ToolAnnotations)(nil),       // 13: bullpen.company.v1.ToolAnnotations
+	(*LlmProvider)(nil),           // 14: bullpen.company.v1.LlmProvider
+	(*TurnEngine)(nil),            // 15: bullpen.company.v1.TurnEngine
+	(*Integrations)(nil),          // 16: bullpen.company.v1.Integrations
+	(*Mail)(nil),                  // 17: bullpen.company.v1.Mail
+	(*ToolResults)(nil),           // 18: bullpen.company.v1.ToolResults
+	nil,                           // 19: bullpen.company.v1.Company.SkillVariablesEntry
+	nil,                           // 20: bullpen.company.v1.Seat.ContactsEntry
+	nil,                           // 21: bullpen.company.v1.Seat.LlmEntry
+	nil,                           // 22: bullpen.company.v1.Seat.McpEnvEntry
+	nil,                           // 23: bullpen.company.v1.Environment.VariablesEntry
+	nil,                           // 24: bullpen.company.v1.McpServer.EnvEntry
+	nil,                           // 25: bullpen.company.v1.McpServer.HeadersEntry
+	nil,                           // 26: bullpen.company.v1.McpServer.ToolAnnotationsEntry
+	nil,                           // 27: bullpen.company.v1.McpServer.ToolTimeoutSecondsEntry
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
 }
 var file_bullpen_company_v1_company_proto_depIdxs = []int32{
-	23, // 0: bullpen.company.v1.Revision.create_time:type_name -> google.protobuf.Timestamp
-	23, // 1: bullpen.company.v1.Revision.activate_time:type_name -> google.protobuf.Timestamp
+	28, // 0: bullpen.company.v1.Revision.create_time:type_name -> google.protobuf.Timestamp
+	28, // 1: bullpen.company.v1.Revision.activate_time:type_name -> google.protobuf.Timestamp
 	3,  // 2: bullpen.company.v1.Company.units:type_name -> bullpen.company.v1.Unit
 	4,  // 3: bullpen.company.v1.Company.seats:type_name -> bullpen.company.v1.Seat
 	9,  // 4: bullpen.company.v1.Company.mcp_servers:type_name -> bullpen.company.v1.McpServer
-	11, // 5: bullpen.company.v1.Company.llm_providers:type_name -> bullpen.company.v1.LlmProvider
-	12, // 6: bullpen.company.v1.Company.turn_engine:type_name -> bullpen.company.v1.TurnEngine
-	13, // 7: bullpen.company.v1.Company.integrations:type_name -> bullpen.company.v1.Integrations
-	14, // 8: bullpen.company.v1.Company.mail:type_name -> bullpen.company.v1.Mail
-	15, // 9: bullpen.company.v1.Company.tool_results:type_name -> bullpen.company.v1.ToolResults
-	16, // 10: bullpen.company.v1.Seat.contacts:type_name -> bullpen.company.v1.Seat.ContactsEntry
-	17, // 11: bullpen.company.v1.Seat.llm:type_name -> bullpen.company.v1.Seat.LlmEntry
-	18, // 12: bullpen.company.v1.Seat.mcp_env:type_name -> bullpen.company.v1.Seat.McpEnvEntry
-	7,  // 13: bullpen.company.v1.Seat.slack:type_name -> bullpen.company.v1.SlackApp
-	8,  // 14: bullpen.company.v1.Seat.github:type_name -> bullpen.company.v1.GithubAccount
-	19, // 15: bullpen.company.v1.Environment.variables:type_name -> bullpen.company.v1.Environment.VariablesEntry
-	20, // 16: bullpen.company.v1.McpServer.env:type_name -> bullpen.company.v1.McpServer.EnvEntry
-	21, // 17: bullpen.company.v1.McpServer.headers:type_name -> bullpen.company.v1.McpServer.HeadersEntry
-	22, // 18: bullpen.company.v1.McpServer.tool_annotations:type_name -> bullpen.company.v1.McpServer.ToolAnnotationsEntry
-	5,  // 19: bullpen.company.v1.Seat.LlmEntry.value:type_name -> bullpen.company.v1.ProviderChain
-	6,  // 20: bullpen.company.v1.Seat.McpEnvEntry.value:type_name -> bullpen.company.v1.Environment
-	10, // 21: bullpen.company.v1.McpServer.ToolAnnotationsEntry.value:type_name -> bullpen.company.v1.ToolAnnotations
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	14, // 5: bullpen.company.v1.Company.llm_providers:type_name -> bullpen.company.v1.LlmProvider
+	15, // 6: bullpen.company.v1.Company.turn_engine:type_name -> bullpen.company.v1.TurnEngine
+	16, // 7: bullpen.company.v1.Company.integrations:type_name -> bullpen.company.v1.Integrations
+	17, // 8: bullpen.company.v1.Company.mail:type_name -> bullpen.company.v1.Mail
+	18, // 9: bullpen.company.v1.Company.tool_results:type_name -> bullpen.company.v1.ToolResults
+	11, // 10: bullpen.company.v1.Company.tool_policy:type_name -> bullpen.company.v1.ToolPolicy
+	19, // 11: bullpen.company.v1.Company.skill_variables:type_name -> bullpen.company.v1.Company.SkillVariablesEntry
+	20, // 12: bullpen.company.v1.Seat.contacts:type_name -> bullpen.company.v1.Seat.ContactsEntry
+	21, // 13: bullpen.company.v1.Seat.llm:type_name -> bullpen.company.v1.Seat.LlmEntry
+	22, // 14: bullpen.company.v1.Seat.mcp_env:type_name -> bullpen.company.v1.Seat.McpEnvEntry
+	7,  // 15: bullpen.company.v1.Seat.slack:type_name -> bullpen.company.v1.SlackApp
+	8,  // 16: bullpen.company.v1.Seat.github:type_name -> bullpen.company.v1.GithubAccount
+	23, // 17: bullpen.company.v1.Environment.variables:type_name -> bullpen.company.v1.Environment.VariablesEntry
+	24, // 18: bullpen.company.v1.McpServer.env:type_name -> bullpen.company.v1.McpServer.EnvEntry
+	25, // 19: bullpen.company.v1.McpServer.headers:type_name -> bullpen.company.v1.McpServer.HeadersEntry
+	26, // 20: bullpen.company.v1.McpServer.tool_annotations:type_name -> bullpen.company.v1.McpServer.ToolAnnotationsEntry
+	10, // 21: bullpen.company.v1.McpServer.authorization:type_name -> bullpen.company.v1.McpAuthorization
+	27, // 22: bullpen.company.v1.McpServer.tool_timeout_seconds:type_name -> bullpen.company.v1.McpServer.ToolTimeoutSecondsEntry
+	12, // 23: bullpen.company.v1.ToolPolicy.rules:type_name -> bullpen.company.v1.ToolRule
+	5,  // 24: bullpen.company.v1.Seat.LlmEntry.value:type_name -> bullpen.company.v1.ProviderChain
+	6,  // 25: bullpen.company.v1.Seat.McpEnvEntry.value:type_name -> bullpen.company.v1.Environment
+	13, // 26: bullpen.company.v1.McpServer.ToolAnnotationsEntry.value:type_name -> bullpen.company.v1.ToolAnnotations
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_company_v1_company_proto_init() }
@@ -1774,14 +2156,14 @@ func file_bullpen_company_v1_company_proto_init() {
 	if File_bullpen_company_v1_company_proto != nil {
 		return
 	}
-	file_bullpen_company_v1_company_proto_msgTypes[10].OneofWrappers = []any{}
+	file_bullpen_company_v1_company_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_company_v1_company_proto_rawDesc), len(file_bullpen_company_v1_company_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

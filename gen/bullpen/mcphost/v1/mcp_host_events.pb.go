@@ -37,6 +37,7 @@ type ServerEvent struct {
 	//
 	//	*ServerEvent_InstanceChanged
 	//	*ServerEvent_CatalogueChanged
+	//	*ServerEvent_ResourceUpdated
 	Fact          isServerEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -118,6 +119,15 @@ func (x *ServerEvent) GetCatalogueChanged() *CatalogueChanged {
 	return nil
 }
 
+func (x *ServerEvent) GetResourceUpdated() *ResourceUpdated {
+	if x != nil {
+		if x, ok := x.Fact.(*ServerEvent_ResourceUpdated); ok {
+			return x.ResourceUpdated
+		}
+	}
+	return nil
+}
+
 type isServerEvent_Fact interface {
 	isServerEvent_Fact()
 }
@@ -132,9 +142,16 @@ type ServerEvent_CatalogueChanged struct {
 	CatalogueChanged *CatalogueChanged `protobuf:"bytes,5,opt,name=catalogue_changed,json=catalogueChanged,proto3,oneof"`
 }
 
+type ServerEvent_ResourceUpdated struct {
+	// A resource that somebody follows is not what it was.
+	ResourceUpdated *ResourceUpdated `protobuf:"bytes,6,opt,name=resource_updated,json=resourceUpdated,proto3,oneof"`
+}
+
 func (*ServerEvent_InstanceChanged) isServerEvent_Fact() {}
 
 func (*ServerEvent_CatalogueChanged) isServerEvent_Fact() {}
+
+func (*ServerEvent_ResourceUpdated) isServerEvent_Fact() {}
 
 // InstanceChanged says which state an instance entered.
 type InstanceChanged struct {
@@ -282,18 +299,83 @@ func (x *CatalogueChanged) GetDigest() string {
 	return ""
 }
 
+// ResourceUpdated says that a resource changed.
+type ResourceUpdated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// The seat; empty for a shared server.
+	Seat string `protobuf:"bytes,2,opt,name=seat,proto3" json:"seat,omitempty"`
+	// Which one.
+	Uri           string `protobuf:"bytes,3,opt,name=uri,proto3" json:"uri,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceUpdated) Reset() {
+	*x = ResourceUpdated{}
+	mi := &file_bullpen_mcphost_v1_mcp_host_events_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceUpdated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceUpdated) ProtoMessage() {}
+
+func (x *ResourceUpdated) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_mcphost_v1_mcp_host_events_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceUpdated.ProtoReflect.Descriptor instead.
+func (*ResourceUpdated) Descriptor() ([]byte, []int) {
+	return file_bullpen_mcphost_v1_mcp_host_events_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ResourceUpdated) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *ResourceUpdated) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+func (x *ResourceUpdated) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
 var File_bullpen_mcphost_v1_mcp_host_events_proto protoreflect.FileDescriptor
 
 const file_bullpen_mcphost_v1_mcp_host_events_proto_rawDesc = "" +
 	"\n" +
-	"(bullpen/mcphost/v1/mcp_host_events.proto\x12\x12bullpen.mcphost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xae\x02\n" +
+	"(bullpen/mcphost/v1/mcp_host_events.proto\x12\x12bullpen.mcphost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x03\n" +
 	"\vServerEvent\x12\x19\n" +
 	"\bevent_id\x18\x01 \x01(\tR\aeventId\x129\n" +
 	"\n" +
 	"occur_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\toccurTime\x12\x1a\n" +
 	"\bsequence\x18\x03 \x01(\x03R\bsequence\x12P\n" +
 	"\x10instance_changed\x18\x04 \x01(\v2#.bullpen.mcphost.v1.InstanceChangedH\x00R\x0finstanceChanged\x12S\n" +
-	"\x11catalogue_changed\x18\x05 \x01(\v2$.bullpen.mcphost.v1.CatalogueChangedH\x00R\x10catalogueChangedB\x06\n" +
+	"\x11catalogue_changed\x18\x05 \x01(\v2$.bullpen.mcphost.v1.CatalogueChangedH\x00R\x10catalogueChanged\x12P\n" +
+	"\x10resource_updated\x18\x06 \x01(\v2#.bullpen.mcphost.v1.ResourceUpdatedH\x00R\x0fresourceUpdatedB\x06\n" +
 	"\x04fact\"\x7f\n" +
 	"\x0fInstanceChanged\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
@@ -304,7 +386,11 @@ const file_bullpen_mcphost_v1_mcp_host_events_proto_rawDesc = "" +
 	"\x10CatalogueChanged\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
 	"\x04seat\x18\x02 \x01(\tR\x04seat\x12\x16\n" +
-	"\x06digest\x18\x03 \x01(\tR\x06digestB\xd5\x01\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\"O\n" +
+	"\x0fResourceUpdated\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
+	"\x04seat\x18\x02 \x01(\tR\x04seat\x12\x10\n" +
+	"\x03uri\x18\x03 \x01(\tR\x03uriB\xd5\x01\n" +
 	"\x16com.bullpen.mcphost.v1B\x12McpHostEventsProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1;mcphostv1\xa2\x02\x03BMX\xaa\x02\x12Bullpen.Mcphost.V1\xca\x02\x12Bullpen\\Mcphost\\V1\xe2\x02\x1eBullpen\\Mcphost\\V1\\GPBMetadata\xea\x02\x14Bullpen::Mcphost::V1b\x06proto3"
 
 var (
@@ -319,22 +405,24 @@ func file_bullpen_mcphost_v1_mcp_host_events_proto_rawDescGZIP() []byte {
 	return file_bullpen_mcphost_v1_mcp_host_events_proto_rawDescData
 }
 
-var file_bullpen_mcphost_v1_mcp_host_events_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_bullpen_mcphost_v1_mcp_host_events_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_bullpen_mcphost_v1_mcp_host_events_proto_goTypes = []any{
 	(*ServerEvent)(nil),           // 0: bullpen.mcphost.v1.ServerEvent
 	(*InstanceChanged)(nil),       // 1: bullpen.mcphost.v1.InstanceChanged
 	(*CatalogueChanged)(nil),      // 2: bullpen.mcphost.v1.CatalogueChanged
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*ResourceUpdated)(nil),       // 3: bullpen.mcphost.v1.ResourceUpdated
+	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
 }
 var file_bullpen_mcphost_v1_mcp_host_events_proto_depIdxs = []int32{
-	3, // 0: bullpen.mcphost.v1.ServerEvent.occur_time:type_name -> google.protobuf.Timestamp
+	4, // 0: bullpen.mcphost.v1.ServerEvent.occur_time:type_name -> google.protobuf.Timestamp
 	1, // 1: bullpen.mcphost.v1.ServerEvent.instance_changed:type_name -> bullpen.mcphost.v1.InstanceChanged
 	2, // 2: bullpen.mcphost.v1.ServerEvent.catalogue_changed:type_name -> bullpen.mcphost.v1.CatalogueChanged
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	3, // 3: bullpen.mcphost.v1.ServerEvent.resource_updated:type_name -> bullpen.mcphost.v1.ResourceUpdated
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_mcphost_v1_mcp_host_events_proto_init() }
@@ -345,6 +433,7 @@ func file_bullpen_mcphost_v1_mcp_host_events_proto_init() {
 	file_bullpen_mcphost_v1_mcp_host_events_proto_msgTypes[0].OneofWrappers = []any{
 		(*ServerEvent_InstanceChanged)(nil),
 		(*ServerEvent_CatalogueChanged)(nil),
+		(*ServerEvent_ResourceUpdated)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -352,7 +441,7 @@ func file_bullpen_mcphost_v1_mcp_host_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_mcphost_v1_mcp_host_events_proto_rawDesc), len(file_bullpen_mcphost_v1_mcp_host_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

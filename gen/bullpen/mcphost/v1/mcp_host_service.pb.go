@@ -362,6 +362,430 @@ func (x *CallServerToolResponse) GetFailed() bool {
 	return false
 }
 
+// ExchangeRequest is a request of the protocol.
+type ExchangeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// The seat to ask as; empty for nobody, which only shared servers take.
+	Seat string `protobuf:"bytes,2,opt,name=seat,proto3" json:"seat,omitempty"`
+	// The method.
+	Method string `protobuf:"bytes,3,opt,name=method,proto3" json:"method,omitempty"`
+	// Its parameters, one JSON object, passed on byte for byte but for the members of `_meta` that belong to a connection.
+	ParamsJson string `protobuf:"bytes,4,opt,name=params_json,json=paramsJson,proto3" json:"params_json,omitempty"`
+	// How long to wait in all; absent for the server's own limit.
+	Timeout *durationpb.Duration `protobuf:"bytes,5,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// What the caller can be asked for: the protocol's client capabilities, JSON; empty for nothing.
+	ClientCapabilitiesJson string `protobuf:"bytes,6,opt,name=client_capabilities_json,json=clientCapabilitiesJson,proto3" json:"client_capabilities_json,omitempty"`
+	// The least severe log message that the caller wants; empty for none.
+	LogLevel      string `protobuf:"bytes,7,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangeRequest) Reset() {
+	*x = ExchangeRequest{}
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangeRequest) ProtoMessage() {}
+
+func (x *ExchangeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangeRequest.ProtoReflect.Descriptor instead.
+func (*ExchangeRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ExchangeRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *ExchangeRequest) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+func (x *ExchangeRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *ExchangeRequest) GetParamsJson() string {
+	if x != nil {
+		return x.ParamsJson
+	}
+	return ""
+}
+
+func (x *ExchangeRequest) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+func (x *ExchangeRequest) GetClientCapabilitiesJson() string {
+	if x != nil {
+		return x.ClientCapabilitiesJson
+	}
+	return ""
+}
+
+func (x *ExchangeRequest) GetLogLevel() string {
+	if x != nil {
+		return x.LogLevel
+	}
+	return ""
+}
+
+// ExchangeResponse is one thing that a server says.
+type ExchangeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is.
+	//
+	// Types that are valid to be assigned to Message:
+	//
+	//	*ExchangeResponse_NotificationJson
+	//	*ExchangeResponse_ResultJson
+	//	*ExchangeResponse_ErrorJson
+	Message       isExchangeResponse_Message `protobuf_oneof:"message"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExchangeResponse) Reset() {
+	*x = ExchangeResponse{}
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExchangeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExchangeResponse) ProtoMessage() {}
+
+func (x *ExchangeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExchangeResponse.ProtoReflect.Descriptor instead.
+func (*ExchangeResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ExchangeResponse) GetMessage() isExchangeResponse_Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *ExchangeResponse) GetNotificationJson() string {
+	if x != nil {
+		if x, ok := x.Message.(*ExchangeResponse_NotificationJson); ok {
+			return x.NotificationJson
+		}
+	}
+	return ""
+}
+
+func (x *ExchangeResponse) GetResultJson() string {
+	if x != nil {
+		if x, ok := x.Message.(*ExchangeResponse_ResultJson); ok {
+			return x.ResultJson
+		}
+	}
+	return ""
+}
+
+func (x *ExchangeResponse) GetErrorJson() string {
+	if x != nil {
+		if x, ok := x.Message.(*ExchangeResponse_ErrorJson); ok {
+			return x.ErrorJson
+		}
+	}
+	return ""
+}
+
+type isExchangeResponse_Message interface {
+	isExchangeResponse_Message()
+}
+
+type ExchangeResponse_NotificationJson struct {
+	// A notification of the protocol about this request, JSON as the server wrote it: method and params.
+	NotificationJson string `protobuf:"bytes,1,opt,name=notification_json,json=notificationJson,proto3,oneof"`
+}
+
+type ExchangeResponse_ResultJson struct {
+	// The end: the result as the server wrote it.
+	ResultJson string `protobuf:"bytes,2,opt,name=result_json,json=resultJson,proto3,oneof"`
+}
+
+type ExchangeResponse_ErrorJson struct {
+	// The end: the protocol's error as the server wrote it: code, message, data.
+	ErrorJson string `protobuf:"bytes,3,opt,name=error_json,json=errorJson,proto3,oneof"`
+}
+
+func (*ExchangeResponse_NotificationJson) isExchangeResponse_Message() {}
+
+func (*ExchangeResponse_ResultJson) isExchangeResponse_Message() {}
+
+func (*ExchangeResponse_ErrorJson) isExchangeResponse_Message() {}
+
+// AuthorizeServerRequest begins a consent, or completes one.
+type AuthorizeServerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// The seat whose token it will be; empty for a shared server.
+	Seat string `protobuf:"bytes,2,opt,name=seat,proto3" json:"seat,omitempty"`
+	// Where the browser came back to, whole; empty to begin.
+	CallbackUrl   string `protobuf:"bytes,3,opt,name=callback_url,json=callbackUrl,proto3" json:"callback_url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthorizeServerRequest) Reset() {
+	*x = AuthorizeServerRequest{}
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthorizeServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthorizeServerRequest) ProtoMessage() {}
+
+func (x *AuthorizeServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthorizeServerRequest.ProtoReflect.Descriptor instead.
+func (*AuthorizeServerRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AuthorizeServerRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *AuthorizeServerRequest) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+func (x *AuthorizeServerRequest) GetCallbackUrl() string {
+	if x != nil {
+		return x.CallbackUrl
+	}
+	return ""
+}
+
+// AuthorizeServerResponse says what is next.
+type AuthorizeServerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where an operator consents; empty once there is nothing left to consent to.
+	AuthorizationUrl string `protobuf:"bytes,1,opt,name=authorization_url,json=authorizationUrl,proto3" json:"authorization_url,omitempty"`
+	// A token is there.
+	Authorized    bool `protobuf:"varint,2,opt,name=authorized,proto3" json:"authorized,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthorizeServerResponse) Reset() {
+	*x = AuthorizeServerResponse{}
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthorizeServerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthorizeServerResponse) ProtoMessage() {}
+
+func (x *AuthorizeServerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthorizeServerResponse.ProtoReflect.Descriptor instead.
+func (*AuthorizeServerResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AuthorizeServerResponse) GetAuthorizationUrl() string {
+	if x != nil {
+		return x.AuthorizationUrl
+	}
+	return ""
+}
+
+func (x *AuthorizeServerResponse) GetAuthorized() bool {
+	if x != nil {
+		return x.Authorized
+	}
+	return false
+}
+
+// RestartServerRequest names a server.
+type RestartServerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// Only this seat's instance; empty for all.
+	Seat          string `protobuf:"bytes,2,opt,name=seat,proto3" json:"seat,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestartServerRequest) Reset() {
+	*x = RestartServerRequest{}
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestartServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestartServerRequest) ProtoMessage() {}
+
+func (x *RestartServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestartServerRequest.ProtoReflect.Descriptor instead.
+func (*RestartServerRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RestartServerRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *RestartServerRequest) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+// RestartServerResponse counts.
+type RestartServerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Instances that were ended on all nodes.
+	Restarted     int32 `protobuf:"varint,1,opt,name=restarted,proto3" json:"restarted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestartServerResponse) Reset() {
+	*x = RestartServerResponse{}
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestartServerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestartServerResponse) ProtoMessage() {}
+
+func (x *RestartServerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestartServerResponse.ProtoReflect.Descriptor instead.
+func (*RestartServerResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RestartServerResponse) GetRestarted() int32 {
+	if x != nil {
+		return x.Restarted
+	}
+	return 0
+}
+
 // ReleaseSeatRequest names a seat.
 type ReleaseSeatRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -373,7 +797,7 @@ type ReleaseSeatRequest struct {
 
 func (x *ReleaseSeatRequest) Reset() {
 	*x = ReleaseSeatRequest{}
-	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[6]
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -385,7 +809,7 @@ func (x *ReleaseSeatRequest) String() string {
 func (*ReleaseSeatRequest) ProtoMessage() {}
 
 func (x *ReleaseSeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[6]
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -398,7 +822,7 @@ func (x *ReleaseSeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSeatRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseSeatRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{6}
+	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReleaseSeatRequest) GetSeat() string {
@@ -419,7 +843,7 @@ type ReleaseSeatResponse struct {
 
 func (x *ReleaseSeatResponse) Reset() {
 	*x = ReleaseSeatResponse{}
-	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[7]
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -431,7 +855,7 @@ func (x *ReleaseSeatResponse) String() string {
 func (*ReleaseSeatResponse) ProtoMessage() {}
 
 func (x *ReleaseSeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[7]
+	mi := &file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -444,7 +868,7 @@ func (x *ReleaseSeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSeatResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseSeatResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{7}
+	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReleaseSeatResponse) GetEnded() int32 {
@@ -481,15 +905,53 @@ const file_bullpen_mcphost_v1_mcp_host_service_proto_rawDesc = "" +
 	"\x16CallServerToolResponse\x12\x1f\n" +
 	"\vresult_json\x18\x01 \x01(\tR\n" +
 	"resultJson\x12\x16\n" +
-	"\x06failed\x18\x02 \x01(\bR\x06failed\"3\n" +
+	"\x06failed\x18\x02 \x01(\bR\x06failed\"\xf6\x03\n" +
+	"\x0fExchangeRequest\x12\"\n" +
+	"\x06server\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06server\x12\x1b\n" +
+	"\x04seat\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12\xd4\x01\n" +
+	"\x06method\x18\x03 \x01(\tB\xbb\x01\xbaH\xb7\x01r\xb4\x01R\n" +
+	"tools/callR\fprompts/listR\vprompts/getR\x0eresources/listR\x18resources/templates/listR\x0eresources/readR\x13resources/subscribeR\x15resources/unsubscribeR\x13completion/completeR\x10logging/setLevelR\x06method\x12+\n" +
+	"\vparams_json\x18\x04 \x01(\tB\n" +
+	"\xbaH\ar\x05(\x80\x80\x80\x02R\n" +
+	"paramsJson\x123\n" +
+	"\atimeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12C\n" +
+	"\x18client_capabilities_json\x18\x06 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x04R\x16clientCapabilitiesJson\x12$\n" +
+	"\tlog_level\x18\a \x01(\tB\a\xbaH\x04r\x02\x18\x10R\blogLevel\"\x90\x01\n" +
+	"\x10ExchangeResponse\x12-\n" +
+	"\x11notification_json\x18\x01 \x01(\tH\x00R\x10notificationJson\x12!\n" +
+	"\vresult_json\x18\x02 \x01(\tH\x00R\n" +
+	"resultJson\x12\x1f\n" +
+	"\n" +
+	"error_json\x18\x03 \x01(\tH\x00R\terrorJsonB\t\n" +
+	"\amessage\"\x87\x01\n" +
+	"\x16AuthorizeServerRequest\x12\"\n" +
+	"\x06server\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06server\x12\x1b\n" +
+	"\x04seat\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12,\n" +
+	"\fcallback_url\x18\x03 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\vcallbackUrl\"f\n" +
+	"\x17AuthorizeServerResponse\x12+\n" +
+	"\x11authorization_url\x18\x01 \x01(\tR\x10authorizationUrl\x12\x1e\n" +
+	"\n" +
+	"authorized\x18\x02 \x01(\bR\n" +
+	"authorized\"W\n" +
+	"\x14RestartServerRequest\x12\"\n" +
+	"\x06server\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06server\x12\x1b\n" +
+	"\x04seat\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\"5\n" +
+	"\x15RestartServerResponse\x12\x1c\n" +
+	"\trestarted\x18\x01 \x01(\x05R\trestarted\"3\n" +
 	"\x12ReleaseSeatRequest\x12\x1d\n" +
 	"\x04seat\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18dR\x04seat\"+\n" +
 	"\x13ReleaseSeatResponse\x12\x14\n" +
-	"\x05ended\x18\x01 \x01(\x05R\x05ended2\xaf\x03\n" +
+	"\x05ended\x18\x01 \x01(\x05R\x05ended2\xda\x05\n" +
 	"\x0eMcpHostService\x12c\n" +
 	"\vListServers\x12&.bullpen.mcphost.v1.ListServersRequest\x1a'.bullpen.mcphost.v1.ListServersResponse\"\x03\x90\x02\x01\x12o\n" +
 	"\x0fListServerTools\x12*.bullpen.mcphost.v1.ListServerToolsRequest\x1a+.bullpen.mcphost.v1.ListServerToolsResponse\"\x03\x90\x02\x01\x12g\n" +
-	"\x0eCallServerTool\x12).bullpen.mcphost.v1.CallServerToolRequest\x1a*.bullpen.mcphost.v1.CallServerToolResponse\x12^\n" +
+	"\x0eCallServerTool\x12).bullpen.mcphost.v1.CallServerToolRequest\x1a*.bullpen.mcphost.v1.CallServerToolResponse\x12W\n" +
+	"\bExchange\x12#.bullpen.mcphost.v1.ExchangeRequest\x1a$.bullpen.mcphost.v1.ExchangeResponse0\x01\x12j\n" +
+	"\x0fAuthorizeServer\x12*.bullpen.mcphost.v1.AuthorizeServerRequest\x1a+.bullpen.mcphost.v1.AuthorizeServerResponse\x12d\n" +
+	"\rRestartServer\x12(.bullpen.mcphost.v1.RestartServerRequest\x1a).bullpen.mcphost.v1.RestartServerResponse\x12^\n" +
 	"\vReleaseSeat\x12&.bullpen.mcphost.v1.ReleaseSeatRequest\x1a'.bullpen.mcphost.v1.ReleaseSeatResponseB\xd6\x01\n" +
 	"\x16com.bullpen.mcphost.v1B\x13McpHostServiceProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1;mcphostv1\xa2\x02\x03BMX\xaa\x02\x12Bullpen.Mcphost.V1\xca\x02\x12Bullpen\\Mcphost\\V1\xe2\x02\x1eBullpen\\Mcphost\\V1\\GPBMetadata\xea\x02\x14Bullpen::Mcphost::V1b\x06proto3"
 
@@ -505,7 +967,7 @@ func file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescGZIP() []byte {
 	return file_bullpen_mcphost_v1_mcp_host_service_proto_rawDescData
 }
 
-var file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_bullpen_mcphost_v1_mcp_host_service_proto_goTypes = []any{
 	(*ListServersRequest)(nil),      // 0: bullpen.mcphost.v1.ListServersRequest
 	(*ListServersResponse)(nil),     // 1: bullpen.mcphost.v1.ListServersResponse
@@ -513,30 +975,43 @@ var file_bullpen_mcphost_v1_mcp_host_service_proto_goTypes = []any{
 	(*ListServerToolsResponse)(nil), // 3: bullpen.mcphost.v1.ListServerToolsResponse
 	(*CallServerToolRequest)(nil),   // 4: bullpen.mcphost.v1.CallServerToolRequest
 	(*CallServerToolResponse)(nil),  // 5: bullpen.mcphost.v1.CallServerToolResponse
-	(*ReleaseSeatRequest)(nil),      // 6: bullpen.mcphost.v1.ReleaseSeatRequest
-	(*ReleaseSeatResponse)(nil),     // 7: bullpen.mcphost.v1.ReleaseSeatResponse
-	(*Server)(nil),                  // 8: bullpen.mcphost.v1.Server
-	(*durationpb.Duration)(nil),     // 9: google.protobuf.Duration
-	(*ServerTools)(nil),             // 10: bullpen.mcphost.v1.ServerTools
+	(*ExchangeRequest)(nil),         // 6: bullpen.mcphost.v1.ExchangeRequest
+	(*ExchangeResponse)(nil),        // 7: bullpen.mcphost.v1.ExchangeResponse
+	(*AuthorizeServerRequest)(nil),  // 8: bullpen.mcphost.v1.AuthorizeServerRequest
+	(*AuthorizeServerResponse)(nil), // 9: bullpen.mcphost.v1.AuthorizeServerResponse
+	(*RestartServerRequest)(nil),    // 10: bullpen.mcphost.v1.RestartServerRequest
+	(*RestartServerResponse)(nil),   // 11: bullpen.mcphost.v1.RestartServerResponse
+	(*ReleaseSeatRequest)(nil),      // 12: bullpen.mcphost.v1.ReleaseSeatRequest
+	(*ReleaseSeatResponse)(nil),     // 13: bullpen.mcphost.v1.ReleaseSeatResponse
+	(*Server)(nil),                  // 14: bullpen.mcphost.v1.Server
+	(*durationpb.Duration)(nil),     // 15: google.protobuf.Duration
+	(*ServerTools)(nil),             // 16: bullpen.mcphost.v1.ServerTools
 }
 var file_bullpen_mcphost_v1_mcp_host_service_proto_depIdxs = []int32{
-	8,  // 0: bullpen.mcphost.v1.ListServersResponse.servers:type_name -> bullpen.mcphost.v1.Server
-	9,  // 1: bullpen.mcphost.v1.ListServerToolsRequest.wait:type_name -> google.protobuf.Duration
-	10, // 2: bullpen.mcphost.v1.ListServerToolsResponse.servers:type_name -> bullpen.mcphost.v1.ServerTools
-	9,  // 3: bullpen.mcphost.v1.CallServerToolRequest.timeout:type_name -> google.protobuf.Duration
-	0,  // 4: bullpen.mcphost.v1.McpHostService.ListServers:input_type -> bullpen.mcphost.v1.ListServersRequest
-	2,  // 5: bullpen.mcphost.v1.McpHostService.ListServerTools:input_type -> bullpen.mcphost.v1.ListServerToolsRequest
-	4,  // 6: bullpen.mcphost.v1.McpHostService.CallServerTool:input_type -> bullpen.mcphost.v1.CallServerToolRequest
-	6,  // 7: bullpen.mcphost.v1.McpHostService.ReleaseSeat:input_type -> bullpen.mcphost.v1.ReleaseSeatRequest
-	1,  // 8: bullpen.mcphost.v1.McpHostService.ListServers:output_type -> bullpen.mcphost.v1.ListServersResponse
-	3,  // 9: bullpen.mcphost.v1.McpHostService.ListServerTools:output_type -> bullpen.mcphost.v1.ListServerToolsResponse
-	5,  // 10: bullpen.mcphost.v1.McpHostService.CallServerTool:output_type -> bullpen.mcphost.v1.CallServerToolResponse
-	7,  // 11: bullpen.mcphost.v1.McpHostService.ReleaseSeat:output_type -> bullpen.mcphost.v1.ReleaseSeatResponse
-	8,  // [8:12] is the sub-list for method output_type
-	4,  // [4:8] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	14, // 0: bullpen.mcphost.v1.ListServersResponse.servers:type_name -> bullpen.mcphost.v1.Server
+	15, // 1: bullpen.mcphost.v1.ListServerToolsRequest.wait:type_name -> google.protobuf.Duration
+	16, // 2: bullpen.mcphost.v1.ListServerToolsResponse.servers:type_name -> bullpen.mcphost.v1.ServerTools
+	15, // 3: bullpen.mcphost.v1.CallServerToolRequest.timeout:type_name -> google.protobuf.Duration
+	15, // 4: bullpen.mcphost.v1.ExchangeRequest.timeout:type_name -> google.protobuf.Duration
+	0,  // 5: bullpen.mcphost.v1.McpHostService.ListServers:input_type -> bullpen.mcphost.v1.ListServersRequest
+	2,  // 6: bullpen.mcphost.v1.McpHostService.ListServerTools:input_type -> bullpen.mcphost.v1.ListServerToolsRequest
+	4,  // 7: bullpen.mcphost.v1.McpHostService.CallServerTool:input_type -> bullpen.mcphost.v1.CallServerToolRequest
+	6,  // 8: bullpen.mcphost.v1.McpHostService.Exchange:input_type -> bullpen.mcphost.v1.ExchangeRequest
+	8,  // 9: bullpen.mcphost.v1.McpHostService.AuthorizeServer:input_type -> bullpen.mcphost.v1.AuthorizeServerRequest
+	10, // 10: bullpen.mcphost.v1.McpHostService.RestartServer:input_type -> bullpen.mcphost.v1.RestartServerRequest
+	12, // 11: bullpen.mcphost.v1.McpHostService.ReleaseSeat:input_type -> bullpen.mcphost.v1.ReleaseSeatRequest
+	1,  // 12: bullpen.mcphost.v1.McpHostService.ListServers:output_type -> bullpen.mcphost.v1.ListServersResponse
+	3,  // 13: bullpen.mcphost.v1.McpHostService.ListServerTools:output_type -> bullpen.mcphost.v1.ListServerToolsResponse
+	5,  // 14: bullpen.mcphost.v1.McpHostService.CallServerTool:output_type -> bullpen.mcphost.v1.CallServerToolResponse
+	7,  // 15: bullpen.mcphost.v1.McpHostService.Exchange:output_type -> bullpen.mcphost.v1.ExchangeResponse
+	9,  // 16: bullpen.mcphost.v1.McpHostService.AuthorizeServer:output_type -> bullpen.mcphost.v1.AuthorizeServerResponse
+	11, // 17: bullpen.mcphost.v1.McpHostService.RestartServer:output_type -> bullpen.mcphost.v1.RestartServerResponse
+	13, // 18: bullpen.mcphost.v1.McpHostService.ReleaseSeat:output_type -> bullpen.mcphost.v1.ReleaseSeatResponse
+	12, // [12:19] is the sub-list for method output_type
+	5,  // [5:12] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_mcphost_v1_mcp_host_service_proto_init() }
@@ -545,13 +1020,18 @@ func file_bullpen_mcphost_v1_mcp_host_service_proto_init() {
 		return
 	}
 	file_bullpen_mcphost_v1_server_proto_init()
+	file_bullpen_mcphost_v1_mcp_host_service_proto_msgTypes[7].OneofWrappers = []any{
+		(*ExchangeResponse_NotificationJson)(nil),
+		(*ExchangeResponse_ResultJson)(nil),
+		(*ExchangeResponse_ErrorJson)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_mcphost_v1_mcp_host_service_proto_rawDesc), len(file_bullpen_mcphost_v1_mcp_host_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

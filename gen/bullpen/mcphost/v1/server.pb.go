@@ -116,8 +116,10 @@ type Instance struct {
 	ReportTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=report_time,json=reportTime,proto3" json:"report_time,omitempty"`
 	// The protocol revision that was negotiated; empty before.
 	ProtocolVersion string `protobuf:"bytes,9,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Where an operator must consent before it can start; empty when nobody must.
+	AuthorizationUrl string `protobuf:"bytes,10,opt,name=authorization_url,json=authorizationUrl,proto3" json:"authorization_url,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Instance) Reset() {
@@ -213,6 +215,13 @@ func (x *Instance) GetProtocolVersion() string {
 	return ""
 }
 
+func (x *Instance) GetAuthorizationUrl() string {
+	if x != nil {
+		return x.AuthorizationUrl
+	}
+	return ""
+}
+
 // ServerTools is what one server brings.
 type ServerTools struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -231,7 +240,11 @@ type ServerTools struct {
 	// Its tools, each as the server wrote it in `tools/list`, JSON.
 	ToolsJson []string `protobuf:"bytes,7,rep,name=tools_json,json=toolsJson,proto3" json:"tools_json,omitempty"`
 	// Changes when the tools do.
-	Digest        string `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest string `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`
+	// The `capabilities` of the server, JSON as it wrote them; empty while it is not ready.
+	CapabilitiesJson string `protobuf:"bytes,9,opt,name=capabilities_json,json=capabilitiesJson,proto3" json:"capabilities_json,omitempty"`
+	// The server's word to its users; may be empty.
+	Instructions  string `protobuf:"bytes,10,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -322,6 +335,20 @@ func (x *ServerTools) GetDigest() string {
 	return ""
 }
 
+func (x *ServerTools) GetCapabilitiesJson() string {
+	if x != nil {
+		return x.CapabilitiesJson
+	}
+	return ""
+}
+
+func (x *ServerTools) GetInstructions() string {
+	if x != nil {
+		return x.Instructions
+	}
+	return ""
+}
+
 var File_bullpen_mcphost_v1_server_proto protoreflect.FileDescriptor
 
 const file_bullpen_mcphost_v1_server_proto_rawDesc = "" +
@@ -331,7 +358,7 @@ const file_bullpen_mcphost_v1_server_proto_rawDesc = "" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x16\n" +
 	"\x06shared\x18\x02 \x01(\bR\x06shared\x12\x1c\n" +
 	"\ttransport\x18\x03 \x01(\tR\ttransport\x12:\n" +
-	"\tinstances\x18\x04 \x03(\v2\x1c.bullpen.mcphost.v1.InstanceR\tinstances\"\xba\x02\n" +
+	"\tinstances\x18\x04 \x03(\v2\x1c.bullpen.mcphost.v1.InstanceR\tinstances\"\xe7\x02\n" +
 	"\bInstance\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04seat\x18\x02 \x01(\tR\x04seat\x12\x14\n" +
@@ -344,7 +371,9 @@ const file_bullpen_mcphost_v1_server_proto_rawDesc = "" +
 	"state_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstateTime\x12;\n" +
 	"\vreport_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"reportTime\x12)\n" +
-	"\x10protocol_version\x18\t \x01(\tR\x0fprotocolVersion\"\xd9\x01\n" +
+	"\x10protocol_version\x18\t \x01(\tR\x0fprotocolVersion\x12+\n" +
+	"\x11authorization_url\x18\n" +
+	" \x01(\tR\x10authorizationUrl\"\xaa\x02\n" +
 	"\vServerTools\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\bR\x03own\x12\x14\n" +
@@ -355,7 +384,10 @@ const file_bullpen_mcphost_v1_server_proto_rawDesc = "" +
 	"\bsurfaces\x18\x06 \x03(\tR\bsurfaces\x12\x1d\n" +
 	"\n" +
 	"tools_json\x18\a \x03(\tR\ttoolsJson\x12\x16\n" +
-	"\x06digest\x18\b \x01(\tR\x06digestB\xce\x01\n" +
+	"\x06digest\x18\b \x01(\tR\x06digest\x12+\n" +
+	"\x11capabilities_json\x18\t \x01(\tR\x10capabilitiesJson\x12\"\n" +
+	"\finstructions\x18\n" +
+	" \x01(\tR\finstructionsB\xce\x01\n" +
 	"\x16com.bullpen.mcphost.v1B\vServerProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1;mcphostv1\xa2\x02\x03BMX\xaa\x02\x12Bullpen.Mcphost.V1\xca\x02\x12Bullpen\\Mcphost\\V1\xe2\x02\x1eBullpen\\Mcphost\\V1\\GPBMetadata\xea\x02\x14Bullpen::Mcphost::V1b\x06proto3"
 
 var (

@@ -55,8 +55,14 @@ type CallRecord struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// How long it took, in microseconds.
 	DurationMicros int64 `protobuf:"varint,15,opt,name=duration_micros,json=durationMicros,proto3" json:"duration_micros,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What the policy decided: `allow`, `deny` or `ask`; empty for a call that ended before the policy was asked.
+	Decision string `protobuf:"bytes,16,opt,name=decision,proto3" json:"decision,omitempty"`
+	// The rule that decided; empty when none fitted.
+	Rule string `protobuf:"bytes,17,opt,name=rule,proto3" json:"rule,omitempty"`
+	// The approval that the call waited for; empty when it waited for none.
+	ApprovalId    string `protobuf:"bytes,18,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CallRecord) Reset() {
@@ -194,11 +200,32 @@ func (x *CallRecord) GetDurationMicros() int64 {
 	return 0
 }
 
+func (x *CallRecord) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *CallRecord) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *CallRecord) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
 var File_bullpen_toolregistry_v1_call_proto protoreflect.FileDescriptor
 
 const file_bullpen_toolregistry_v1_call_proto_rawDesc = "" +
 	"\n" +
-	"\"bullpen/toolregistry/v1/call.proto\x12\x17bullpen.toolregistry.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd4\x03\n" +
+	"\"bullpen/toolregistry/v1/call.proto\x12\x17bullpen.toolregistry.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa5\x04\n" +
 	"\n" +
 	"CallRecord\x12\x19\n" +
 	"\baudit_id\x18\x01 \x01(\tR\aauditId\x12\x17\n" +
@@ -217,7 +244,11 @@ const file_bullpen_toolregistry_v1_call_proto_rawDesc = "" +
 	"\foperation_id\x18\r \x01(\tR\voperationId\x129\n" +
 	"\n" +
 	"start_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12'\n" +
-	"\x0fduration_micros\x18\x0f \x01(\x03R\x0edurationMicrosB\xef\x01\n" +
+	"\x0fduration_micros\x18\x0f \x01(\x03R\x0edurationMicros\x12\x1a\n" +
+	"\bdecision\x18\x10 \x01(\tR\bdecision\x12\x12\n" +
+	"\x04rule\x18\x11 \x01(\tR\x04rule\x12\x1f\n" +
+	"\vapproval_id\x18\x12 \x01(\tR\n" +
+	"approvalIdB\xef\x01\n" +
 	"\x1bcom.bullpen.toolregistry.v1B\tCallProtoP\x01ZGgithub.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1;toolregistryv1\xa2\x02\x03BTX\xaa\x02\x17Bullpen.Toolregistry.V1\xca\x02\x17Bullpen\\Toolregistry\\V1\xe2\x02#Bullpen\\Toolregistry\\V1\\GPBMetadata\xea\x02\x19Bullpen::Toolregistry::V1b\x06proto3"
 
 var (

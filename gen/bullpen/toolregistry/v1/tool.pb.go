@@ -50,7 +50,19 @@ type Tool struct {
 	// Changes when the name, description or schema does.
 	Digest string `protobuf:"bytes,12,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Why it cannot be called; empty when it can.
-	Quarantine    string `protobuf:"bytes,13,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
+	Quarantine string `protobuf:"bytes,13,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
+	// The name that every model provider takes, `^[a-zA-Z0-9_-]{1,64}$`: stable, and unique in the catalogue. Calls take either.
+	WireName string `protobuf:"bytes,14,opt,name=wire_name,json=wireName,proto3" json:"wire_name,omitempty"`
+	// The schema that a provider takes in the place of `input_schema_json`, JSON by provider type, where that differs.
+	ProviderSchemas map[string]string `protobuf:"bytes,15,rep,name=provider_schemas,json=providerSchemas,proto3" json:"provider_schemas,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Why a provider cannot be shown the tool, by provider type; empty where it can.
+	ProviderQuarantine map[string]string `protobuf:"bytes,16,rep,name=provider_quarantine,json=providerQuarantine,proto3" json:"provider_quarantine,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The definition's history: empty, `changed` when it differs from what was first seen, `held` when it waits for an operator too.
+	Change string `protobuf:"bytes,17,opt,name=change,proto3" json:"change,omitempty"`
+	// The result's JSON Schema; empty when it declares none.
+	OutputSchemaJson string `protobuf:"bytes,18,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
+	// The tool as its server wrote it, JSON; empty for the suite's own.
+	RawJson       string `protobuf:"bytes,19,opt,name=raw_json,json=rawJson,proto3" json:"raw_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -176,6 +188,48 @@ func (x *Tool) GetQuarantine() string {
 	return ""
 }
 
+func (x *Tool) GetWireName() string {
+	if x != nil {
+		return x.WireName
+	}
+	return ""
+}
+
+func (x *Tool) GetProviderSchemas() map[string]string {
+	if x != nil {
+		return x.ProviderSchemas
+	}
+	return nil
+}
+
+func (x *Tool) GetProviderQuarantine() map[string]string {
+	if x != nil {
+		return x.ProviderQuarantine
+	}
+	return nil
+}
+
+func (x *Tool) GetChange() string {
+	if x != nil {
+		return x.Change
+	}
+	return ""
+}
+
+func (x *Tool) GetOutputSchemaJson() string {
+	if x != nil {
+		return x.OutputSchemaJson
+	}
+	return ""
+}
+
+func (x *Tool) GetRawJson() string {
+	if x != nil {
+		return x.RawJson
+	}
+	return ""
+}
+
 // Annotations are hints; one that is not set claims nothing.
 type Annotations struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -253,7 +307,7 @@ var File_bullpen_toolregistry_v1_tool_proto protoreflect.FileDescriptor
 
 const file_bullpen_toolregistry_v1_tool_proto_rawDesc = "" +
 	"\n" +
-	"\"bullpen/toolregistry/v1/tool.proto\x12\x17bullpen.toolregistry.v1\"\xb6\x03\n" +
+	"\"bullpen/toolregistry/v1/tool.proto\x12\x17bullpen.toolregistry.v1\"\x86\a\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -270,7 +324,19 @@ const file_bullpen_toolregistry_v1_tool_proto_rawDesc = "" +
 	"\x06digest\x18\f \x01(\tR\x06digest\x12\x1e\n" +
 	"\n" +
 	"quarantine\x18\r \x01(\tR\n" +
-	"quarantine\"\xdb\x01\n" +
+	"quarantine\x12\x1b\n" +
+	"\twire_name\x18\x0e \x01(\tR\bwireName\x12]\n" +
+	"\x10provider_schemas\x18\x0f \x03(\v22.bullpen.toolregistry.v1.Tool.ProviderSchemasEntryR\x0fproviderSchemas\x12f\n" +
+	"\x13provider_quarantine\x18\x10 \x03(\v25.bullpen.toolregistry.v1.Tool.ProviderQuarantineEntryR\x12providerQuarantine\x12\x16\n" +
+	"\x06change\x18\x11 \x01(\tR\x06change\x12,\n" +
+	"\x12output_schema_json\x18\x12 \x01(\tR\x10outputSchemaJson\x12\x19\n" +
+	"\braw_json\x18\x13 \x01(\tR\arawJson\x1aB\n" +
+	"\x14ProviderSchemasEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aE\n" +
+	"\x17ProviderQuarantineEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdb\x01\n" +
 	"\vAnnotations\x12 \n" +
 	"\tread_only\x18\x01 \x01(\bH\x00R\breadOnly\x88\x01\x01\x12%\n" +
 	"\vdestructive\x18\x02 \x01(\bH\x01R\vdestructive\x88\x01\x01\x12#\n" +
@@ -298,18 +364,22 @@ func file_bullpen_toolregistry_v1_tool_proto_rawDescGZIP() []byte {
 	return file_bullpen_toolregistry_v1_tool_proto_rawDescData
 }
 
-var file_bullpen_toolregistry_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_bullpen_toolregistry_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_bullpen_toolregistry_v1_tool_proto_goTypes = []any{
 	(*Tool)(nil),        // 0: bullpen.toolregistry.v1.Tool
 	(*Annotations)(nil), // 1: bullpen.toolregistry.v1.Annotations
+	nil,                 // 2: bullpen.toolregistry.v1.Tool.ProviderSchemasEntry
+	nil,                 // 3: bullpen.toolregistry.v1.Tool.ProviderQuarantineEntry
 }
 var file_bullpen_toolregistry_v1_tool_proto_depIdxs = []int32{
 	1, // 0: bullpen.toolregistry.v1.Tool.annotations:type_name -> bullpen.toolregistry.v1.Annotations
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	2, // 1: bullpen.toolregistry.v1.Tool.provider_schemas:type_name -> bullpen.toolregistry.v1.Tool.ProviderSchemasEntry
+	3, // 2: bullpen.toolregistry.v1.Tool.provider_quarantine:type_name -> bullpen.toolregistry.v1.Tool.ProviderQuarantineEntry
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_toolregistry_v1_tool_proto_init() }
@@ -324,7 +394,7 @@ func file_bullpen_toolregistry_v1_tool_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_toolregistry_v1_tool_proto_rawDesc), len(file_bullpen_toolregistry_v1_tool_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -317,7 +317,10 @@ type CallToolResponse struct {
 	// The audit's id of the call.
 	AuditId string `protobuf:"bytes,7,opt,name=audit_id,json=auditId,proto3" json:"audit_id,omitempty"`
 	// How long the tool took.
-	Duration      *durationpb.Duration `protobuf:"bytes,8,opt,name=duration,proto3" json:"duration,omitempty"`
+	Duration *durationpb.Duration `protobuf:"bytes,8,opt,name=duration,proto3" json:"duration,omitempty"`
+	// The approval that the call waits for: the tool was not run, and `text` says so; empty when it ran. The decision, and the
+	// result of a call that was approved, come to the seat as mail.
+	ApprovalId    string `protobuf:"bytes,9,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -406,6 +409,13 @@ func (x *CallToolResponse) GetDuration() *durationpb.Duration {
 		return x.Duration
 	}
 	return nil
+}
+
+func (x *CallToolResponse) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
 }
 
 // ListMcpServersRequest asks for the servers.
@@ -505,7 +515,17 @@ type ListCallsRequest struct {
 	// How many; 0 means 50.
 	Limit int32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
 	// From the page before.
-	Cursor        string `protobuf:"bytes,6,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	Cursor string `protobuf:"bytes,6,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	// Only calls whose arguments or result hold this text, whatever the case.
+	Text string `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
+	// Only calls of tools from this source.
+	Source string `protobuf:"bytes,8,opt,name=source,proto3" json:"source,omitempty"`
+	// Only `ok`, `refused`, `failed` or `parked` ones.
+	Status string `protobuf:"bytes,9,opt,name=status,proto3" json:"status,omitempty"`
+	// Only calls since then.
+	Since *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=since,proto3" json:"since,omitempty"`
+	// Only calls before then.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -580,6 +600,41 @@ func (x *ListCallsRequest) GetCursor() string {
 		return x.Cursor
 	}
 	return ""
+}
+
+func (x *ListCallsRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ListCallsRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *ListCallsRequest) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *ListCallsRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ListCallsRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
 }
 
 // ListCallsResponse is a page of the audit.
@@ -683,6 +738,1243 @@ func (x *RestoreCallsRequest) GetCalls() []*CallRecord {
 	return nil
 }
 
+// GetCallRequest names a call.
+type GetCallRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The audit's id.
+	AuditId       string `protobuf:"bytes,1,opt,name=audit_id,json=auditId,proto3" json:"audit_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCallRequest) Reset() {
+	*x = GetCallRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCallRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCallRequest) ProtoMessage() {}
+
+func (x *GetCallRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCallRequest.ProtoReflect.Descriptor instead.
+func (*GetCallRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *GetCallRequest) GetAuditId() string {
+	if x != nil {
+		return x.AuditId
+	}
+	return ""
+}
+
+// GetCallResponse carries it.
+type GetCallResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call.
+	Call          *CallRecord `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCallResponse) Reset() {
+	*x = GetCallResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCallResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCallResponse) ProtoMessage() {}
+
+func (x *GetCallResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCallResponse.ProtoReflect.Descriptor instead.
+func (*GetCallResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *GetCallResponse) GetCall() *CallRecord {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+// ListApprovalsRequest narrows.
+type ListApprovalsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only those in this state; empty for all.
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Only this seat's.
+	Seat string `protobuf:"bytes,2,opt,name=seat,proto3" json:"seat,omitempty"`
+	// How many; 0 means 50.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// From the page before.
+	Cursor        string `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListApprovalsRequest) Reset() {
+	*x = ListApprovalsRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListApprovalsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListApprovalsRequest) ProtoMessage() {}
+
+func (x *ListApprovalsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListApprovalsRequest.ProtoReflect.Descriptor instead.
+func (*ListApprovalsRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListApprovalsRequest) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ListApprovalsRequest) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+func (x *ListApprovalsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListApprovalsRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+// ListApprovalsResponse is a page.
+type ListApprovalsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Newest first.
+	Approvals []*Approval `protobuf:"bytes,1,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	// Empty on the last page.
+	NextCursor    string `protobuf:"bytes,2,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListApprovalsResponse) Reset() {
+	*x = ListApprovalsResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListApprovalsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListApprovalsResponse) ProtoMessage() {}
+
+func (x *ListApprovalsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListApprovalsResponse.ProtoReflect.Descriptor instead.
+func (*ListApprovalsResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ListApprovalsResponse) GetApprovals() []*Approval {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
+}
+
+func (x *ListApprovalsResponse) GetNextCursor() string {
+	if x != nil {
+		return x.NextCursor
+	}
+	return ""
+}
+
+// DecideApprovalRequest is an operator's word.
+type DecideApprovalRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which.
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// `approve` or `deny`.
+	Decision string `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Why; the seat reads it.
+	Note          string `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecideApprovalRequest) Reset() {
+	*x = DecideApprovalRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecideApprovalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecideApprovalRequest) ProtoMessage() {}
+
+func (x *DecideApprovalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecideApprovalRequest.ProtoReflect.Descriptor instead.
+func (*DecideApprovalRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DecideApprovalRequest) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *DecideApprovalRequest) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *DecideApprovalRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+// DecideApprovalResponse says how it stands now.
+type DecideApprovalResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// With the call's result when it was approved.
+	Approval      *Approval `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecideApprovalResponse) Reset() {
+	*x = DecideApprovalResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecideApprovalResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecideApprovalResponse) ProtoMessage() {}
+
+func (x *DecideApprovalResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecideApprovalResponse.ProtoReflect.Descriptor instead.
+func (*DecideApprovalResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DecideApprovalResponse) GetApproval() *Approval {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
+// CancelApprovalRequest takes a question back.
+type CancelApprovalRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which.
+	ApprovalId    string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelApprovalRequest) Reset() {
+	*x = CancelApprovalRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelApprovalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelApprovalRequest) ProtoMessage() {}
+
+func (x *CancelApprovalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelApprovalRequest.ProtoReflect.Descriptor instead.
+func (*CancelApprovalRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CancelApprovalRequest) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+// CancelApprovalResponse says how it stands now.
+type CancelApprovalResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Cancelled.
+	Approval      *Approval `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelApprovalResponse) Reset() {
+	*x = CancelApprovalResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelApprovalResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelApprovalResponse) ProtoMessage() {}
+
+func (x *CancelApprovalResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelApprovalResponse.ProtoReflect.Descriptor instead.
+func (*CancelApprovalResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CancelApprovalResponse) GetApproval() *Approval {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
+// ExplainToolRequest asks about a seat and a tool.
+type ExplainToolRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The seat.
+	Seat string `protobuf:"bytes,1,opt,name=seat,proto3" json:"seat,omitempty"`
+	// The tool, by canonical or wire name.
+	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Arguments to decide about, one JSON object; empty for a call whose arguments are not known yet.
+	ArgumentsJson string `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainToolRequest) Reset() {
+	*x = ExplainToolRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainToolRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainToolRequest) ProtoMessage() {}
+
+func (x *ExplainToolRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainToolRequest.ProtoReflect.Descriptor instead.
+func (*ExplainToolRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ExplainToolRequest) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+func (x *ExplainToolRequest) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ExplainToolRequest) GetArgumentsJson() string {
+	if x != nil {
+		return x.ArgumentsJson
+	}
+	return ""
+}
+
+// ExplainToolResponse is the answer, reason by reason.
+type ExplainToolResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The seat's list shows it.
+	Listed bool `protobuf:"varint,1,opt,name=listed,proto3" json:"listed,omitempty"`
+	// What would become of a call: `allow`, `deny`, `ask`, `refused` before the policy is asked, or `depends` on the arguments.
+	Decision string `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
+	// The rule that decides; empty when none fits.
+	Rule string `protobuf:"bytes,3,opt,name=rule,proto3" json:"rule,omitempty"`
+	// One sentence, for people.
+	Explanation string `protobuf:"bytes,4,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// Every rule in document order, with why it fits or does not.
+	Rules []*RuleTrace `protobuf:"bytes,5,rep,name=rules,proto3" json:"rules,omitempty"`
+	// The tool; absent when nothing has the name.
+	Tool          *Tool `protobuf:"bytes,6,opt,name=tool,proto3" json:"tool,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainToolResponse) Reset() {
+	*x = ExplainToolResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainToolResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainToolResponse) ProtoMessage() {}
+
+func (x *ExplainToolResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainToolResponse.ProtoReflect.Descriptor instead.
+func (*ExplainToolResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ExplainToolResponse) GetListed() bool {
+	if x != nil {
+		return x.Listed
+	}
+	return false
+}
+
+func (x *ExplainToolResponse) GetDecision() string {
+	if x != nil {
+		return x.Decision
+	}
+	return ""
+}
+
+func (x *ExplainToolResponse) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *ExplainToolResponse) GetExplanation() string {
+	if x != nil {
+		return x.Explanation
+	}
+	return ""
+}
+
+func (x *ExplainToolResponse) GetRules() []*RuleTrace {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+func (x *ExplainToolResponse) GetTool() *Tool {
+	if x != nil {
+		return x.Tool
+	}
+	return nil
+}
+
+// SimulatePolicyRequest carries a policy and says over which calls.
+type SimulatePolicyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The block `tool_policy` of a company document, YAML.
+	PolicyYaml string `protobuf:"bytes,1,opt,name=policy_yaml,json=policyYaml,proto3" json:"policy_yaml,omitempty"`
+	// Only this seat's calls.
+	Seat string `protobuf:"bytes,2,opt,name=seat,proto3" json:"seat,omitempty"`
+	// Only calls since then.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// The newest calls, this many at the most; 0 means 1000.
+	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SimulatePolicyRequest) Reset() {
+	*x = SimulatePolicyRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimulatePolicyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimulatePolicyRequest) ProtoMessage() {}
+
+func (x *SimulatePolicyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimulatePolicyRequest.ProtoReflect.Descriptor instead.
+func (*SimulatePolicyRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SimulatePolicyRequest) GetPolicyYaml() string {
+	if x != nil {
+		return x.PolicyYaml
+	}
+	return ""
+}
+
+func (x *SimulatePolicyRequest) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+func (x *SimulatePolicyRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *SimulatePolicyRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// SimulatePolicyResponse compares.
+type SimulatePolicyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Calls that were looked at.
+	Examined int32 `protobuf:"varint,1,opt,name=examined,proto3" json:"examined,omitempty"`
+	// Calls decided otherwise than they were.
+	Differences []*PolicyDifference `protobuf:"bytes,2,rep,name=differences,proto3" json:"differences,omitempty"`
+	// Calls that would be decided in each way.
+	Decisions     map[string]int32 `protobuf:"bytes,3,rep,name=decisions,proto3" json:"decisions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SimulatePolicyResponse) Reset() {
+	*x = SimulatePolicyResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimulatePolicyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimulatePolicyResponse) ProtoMessage() {}
+
+func (x *SimulatePolicyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimulatePolicyResponse.ProtoReflect.Descriptor instead.
+func (*SimulatePolicyResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SimulatePolicyResponse) GetExamined() int32 {
+	if x != nil {
+		return x.Examined
+	}
+	return 0
+}
+
+func (x *SimulatePolicyResponse) GetDifferences() []*PolicyDifference {
+	if x != nil {
+		return x.Differences
+	}
+	return nil
+}
+
+func (x *SimulatePolicyResponse) GetDecisions() map[string]int32 {
+	if x != nil {
+		return x.Decisions
+	}
+	return nil
+}
+
+// ListToolChangesRequest asks for changed tools.
+type ListToolChangesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only this server's.
+	Server        string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListToolChangesRequest) Reset() {
+	*x = ListToolChangesRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListToolChangesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListToolChangesRequest) ProtoMessage() {}
+
+func (x *ListToolChangesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListToolChangesRequest.ProtoReflect.Descriptor instead.
+func (*ListToolChangesRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ListToolChangesRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+// ListToolChangesResponse lists them.
+type ListToolChangesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By server and tool.
+	Changes       []*ToolChange `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListToolChangesResponse) Reset() {
+	*x = ListToolChangesResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListToolChangesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListToolChangesResponse) ProtoMessage() {}
+
+func (x *ListToolChangesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListToolChangesResponse.ProtoReflect.Descriptor instead.
+func (*ListToolChangesResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ListToolChangesResponse) GetChanges() []*ToolChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+// AcceptToolChangeRequest names a definition.
+type AcceptToolChangeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// The tool's name at its server.
+	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	// The digest of the definition that is accepted.
+	Digest        string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptToolChangeRequest) Reset() {
+	*x = AcceptToolChangeRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptToolChangeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptToolChangeRequest) ProtoMessage() {}
+
+func (x *AcceptToolChangeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptToolChangeRequest.ProtoReflect.Descriptor instead.
+func (*AcceptToolChangeRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *AcceptToolChangeRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *AcceptToolChangeRequest) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *AcceptToolChangeRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+// AcceptToolChangeResponse is empty.
+type AcceptToolChangeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptToolChangeResponse) Reset() {
+	*x = AcceptToolChangeResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptToolChangeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptToolChangeResponse) ProtoMessage() {}
+
+func (x *AcceptToolChangeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptToolChangeResponse.ProtoReflect.Descriptor instead.
+func (*AcceptToolChangeResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{25}
+}
+
+// ListToolSkillsRequest asks for the skills.
+type ListToolSkillsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only those whose trigger fits a tool of this seat; empty for all.
+	Seat          string `protobuf:"bytes,1,opt,name=seat,proto3" json:"seat,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListToolSkillsRequest) Reset() {
+	*x = ListToolSkillsRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListToolSkillsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListToolSkillsRequest) ProtoMessage() {}
+
+func (x *ListToolSkillsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListToolSkillsRequest.ProtoReflect.Descriptor instead.
+func (*ListToolSkillsRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ListToolSkillsRequest) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+// ListToolSkillsResponse lists them.
+type ListToolSkillsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By key.
+	Skills []*ToolSkill `protobuf:"bytes,1,rep,name=skills,proto3" json:"skills,omitempty"`
+	// Pages of the skills container that are no skills, with why.
+	Refused       []*RefusedSkill `protobuf:"bytes,2,rep,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListToolSkillsResponse) Reset() {
+	*x = ListToolSkillsResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListToolSkillsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListToolSkillsResponse) ProtoMessage() {}
+
+func (x *ListToolSkillsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListToolSkillsResponse.ProtoReflect.Descriptor instead.
+func (*ListToolSkillsResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ListToolSkillsResponse) GetSkills() []*ToolSkill {
+	if x != nil {
+		return x.Skills
+	}
+	return nil
+}
+
+func (x *ListToolSkillsResponse) GetRefused() []*RefusedSkill {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
+// LoadToolSkillRequest names a skill.
+type LoadToolSkillRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The skill's key, exactly as it is listed.
+	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoadToolSkillRequest) Reset() {
+	*x = LoadToolSkillRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoadToolSkillRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoadToolSkillRequest) ProtoMessage() {}
+
+func (x *LoadToolSkillRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoadToolSkillRequest.ProtoReflect.Descriptor instead.
+func (*LoadToolSkillRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *LoadToolSkillRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// LoadToolSkillResponse carries it.
+type LoadToolSkillResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Its title.
+	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	// The whole text.
+	Body          string `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoadToolSkillResponse) Reset() {
+	*x = LoadToolSkillResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoadToolSkillResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoadToolSkillResponse) ProtoMessage() {}
+
+func (x *LoadToolSkillResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoadToolSkillResponse.ProtoReflect.Descriptor instead.
+func (*LoadToolSkillResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *LoadToolSkillResponse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *LoadToolSkillResponse) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *LoadToolSkillResponse) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
+// ReadToolResultRequest asks for a page of a result.
+type ReadToolResultRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call, as the summary names it.
+	CallRef string `protobuf:"bytes,1,opt,name=call_ref,json=callRef,proto3" json:"call_ref,omitempty"`
+	// Where to go on, in bytes; 0 for the beginning.
+	Offset        int32 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadToolResultRequest) Reset() {
+	*x = ReadToolResultRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadToolResultRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadToolResultRequest) ProtoMessage() {}
+
+func (x *ReadToolResultRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadToolResultRequest.ProtoReflect.Descriptor instead.
+func (*ReadToolResultRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ReadToolResultRequest) GetCallRef() string {
+	if x != nil {
+		return x.CallRef
+	}
+	return ""
+}
+
+func (x *ReadToolResultRequest) GetOffset() int32 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+// ReadToolResultResponse is a page of a result.
+type ReadToolResultResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The page: whole lines where the result has lines, whole characters always.
+	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// Where the next page begins; absent on the last.
+	NextOffset *int32 `protobuf:"varint,2,opt,name=next_offset,json=nextOffset,proto3,oneof" json:"next_offset,omitempty"`
+	// The whole result's size in bytes.
+	Size          int32 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadToolResultResponse) Reset() {
+	*x = ReadToolResultResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadToolResultResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadToolResultResponse) ProtoMessage() {}
+
+func (x *ReadToolResultResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadToolResultResponse.ProtoReflect.Descriptor instead.
+func (*ReadToolResultResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ReadToolResultResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ReadToolResultResponse) GetNextOffset() int32 {
+	if x != nil && x.NextOffset != nil {
+		return *x.NextOffset
+	}
+	return 0
+}
+
+func (x *ReadToolResultResponse) GetSize() int32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // RestoreCallsResponse counts.
 type RestoreCallsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -694,7 +1986,7 @@ type RestoreCallsResponse struct {
 
 func (x *RestoreCallsResponse) Reset() {
 	*x = RestoreCallsResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[10]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +1998,7 @@ func (x *RestoreCallsResponse) String() string {
 func (*RestoreCallsResponse) ProtoMessage() {}
 
 func (x *RestoreCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[10]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +2011,7 @@ func (x *RestoreCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreCallsResponse.ProtoReflect.Descriptor instead.
 func (*RestoreCallsResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{10}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RestoreCallsResponse) GetRestored() int32 {
@@ -747,14 +2039,16 @@ type McpServerStatus struct {
 	// The seat of the first failure, for a server per seat.
 	Seat string `protobuf:"bytes,7,opt,name=seat,proto3" json:"seat,omitempty"`
 	// How many tools it brings.
-	ToolCount     int32 `protobuf:"varint,8,opt,name=tool_count,json=toolCount,proto3" json:"tool_count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ToolCount int32 `protobuf:"varint,8,opt,name=tool_count,json=toolCount,proto3" json:"tool_count,omitempty"`
+	// Where an operator must consent before it can run; empty when nobody must.
+	AuthorizationUrl string `protobuf:"bytes,9,opt,name=authorization_url,json=authorizationUrl,proto3" json:"authorization_url,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *McpServerStatus) Reset() {
 	*x = McpServerStatus{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[11]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +2060,7 @@ func (x *McpServerStatus) String() string {
 func (*McpServerStatus) ProtoMessage() {}
 
 func (x *McpServerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[11]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +2073,7 @@ func (x *McpServerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpServerStatus.ProtoReflect.Descriptor instead.
 func (*McpServerStatus) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{11}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *McpServerStatus) GetServer() string {
@@ -838,6 +2132,13 @@ func (x *McpServerStatus) GetToolCount() int32 {
 	return 0
 }
 
+func (x *McpServerStatus) GetAuthorizationUrl() string {
+	if x != nil {
+		return x.AuthorizationUrl
+	}
+	return ""
+}
+
 // McpServerNode is a server on one node.
 type McpServerNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -859,7 +2160,7 @@ type McpServerNode struct {
 
 func (x *McpServerNode) Reset() {
 	*x = McpServerNode{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[12]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +2172,7 @@ func (x *McpServerNode) String() string {
 func (*McpServerNode) ProtoMessage() {}
 
 func (x *McpServerNode) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[12]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +2185,7 @@ func (x *McpServerNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpServerNode.ProtoReflect.Descriptor instead.
 func (*McpServerNode) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{12}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *McpServerNode) GetNode() string {
@@ -933,7 +2234,7 @@ var File_bullpen_toolregistry_v1_tool_registry_service_proto protoreflect.FileDe
 
 const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\n" +
-	"3bullpen/toolregistry/v1/tool_registry_service.proto\x12\x17bullpen.toolregistry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1dbullpen/tool/v1/outcome.proto\x1a\"bullpen/toolregistry/v1/call.proto\x1a\"bullpen/toolregistry/v1/tool.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"Q\n" +
+	"3bullpen/toolregistry/v1/tool_registry_service.proto\x12\x17bullpen.toolregistry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1dbullpen/tool/v1/options.proto\x1a\x1dbullpen/tool/v1/outcome.proto\x1a&bullpen/toolregistry/v1/approval.proto\x1a\"bullpen/toolregistry/v1/call.proto\x1a$bullpen/toolregistry/v1/policy.proto\x1a#bullpen/toolregistry/v1/skill.proto\x1a\"bullpen/toolregistry/v1/tool.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"Q\n" +
 	"\x10ListToolsRequest\x12\x1b\n" +
 	"\x04seat\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12 \n" +
 	"\x06source\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06source\"\xb1\x01\n" +
@@ -953,7 +2254,7 @@ const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\foperation_id\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\voperationId\x123\n" +
 	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12!\n" +
 	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06callId\x12\x1b\n" +
-	"\x04seat\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\"\x9b\x02\n" +
+	"\x04seat\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\"\xbc\x02\n" +
 	"\x10CallToolResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1f\n" +
 	"\vresult_json\x18\x02 \x01(\tR\n" +
@@ -963,10 +2264,12 @@ const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\x06source\x18\x05 \x01(\tR\x06source\x12\x1c\n" +
 	"\tdelivered\x18\x06 \x01(\tR\tdelivered\x12\x19\n" +
 	"\baudit_id\x18\a \x01(\tR\aauditId\x125\n" +
-	"\bduration\x18\b \x01(\v2\x19.google.protobuf.DurationR\bduration\"\x17\n" +
+	"\bduration\x18\b \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x1f\n" +
+	"\vapproval_id\x18\t \x01(\tR\n" +
+	"approvalId\"\x17\n" +
 	"\x15ListMcpServersRequest\"\\\n" +
 	"\x16ListMcpServersResponse\x12B\n" +
-	"\aservers\x18\x01 \x03(\v2(.bullpen.toolregistry.v1.McpServerStatusR\aservers\"\xe1\x01\n" +
+	"\aservers\x18\x01 \x03(\v2(.bullpen.toolregistry.v1.McpServerStatusR\aservers\"\xc3\x03\n" +
 	"\x10ListCallsRequest\x12\x1b\n" +
 	"\x04seat\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12\x1c\n" +
 	"\x04tool\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x04tool\x12 \n" +
@@ -974,15 +2277,107 @@ const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\rrefusal_class\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\frefusalClass\x12 \n" +
 	"\x05limit\x18\x05 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xc8\x01(\x00R\x05limit\x12 \n" +
-	"\x06cursor\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x06cursor\"o\n" +
+	"\x06cursor\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x06cursor\x12\x1c\n" +
+	"\x04text\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x04text\x12 \n" +
+	"\x06source\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06source\x12<\n" +
+	"\x06status\x18\t \x01(\tB$\xbaH!r\x1fR\x00R\x02okR\arefusedR\x06failedR\x06parkedR\x06status\x120\n" +
+	"\x05since\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"o\n" +
 	"\x11ListCallsResponse\x129\n" +
 	"\x05calls\x18\x01 \x03(\v2#.bullpen.toolregistry.v1.CallRecordR\x05calls\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
 	"nextCursor\"[\n" +
 	"\x13RestoreCallsRequest\x12D\n" +
-	"\x05calls\x18\x01 \x03(\v2#.bullpen.toolregistry.v1.CallRecordB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\x05calls\"2\n" +
+	"\x05calls\x18\x01 \x03(\v2#.bullpen.toolregistry.v1.CallRecordB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\x05calls\"5\n" +
+	"\x0eGetCallRequest\x12#\n" +
+	"\baudit_id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\xb0\x01\x01R\aauditId\"J\n" +
+	"\x0fGetCallResponse\x127\n" +
+	"\x04call\x18\x01 \x01(\v2#.bullpen.toolregistry.v1.CallRecordR\x04call\"\xc5\x01\n" +
+	"\x14ListApprovalsRequest\x12L\n" +
+	"\x05state\x18\x01 \x01(\tB6\xbaH3r1R\x00R\awaitingR\bapprovedR\x06deniedR\aexpiredR\tcancelledR\x05state\x12\x1b\n" +
+	"\x04seat\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12 \n" +
+	"\x05limit\x18\x03 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xc8\x01(\x00R\x05limit\x12 \n" +
+	"\x06cursor\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x06cursor\"y\n" +
+	"\x15ListApprovalsResponse\x12?\n" +
+	"\tapprovals\x18\x01 \x03(\v2!.bullpen.toolregistry.v1.ApprovalR\tapprovals\x12\x1f\n" +
+	"\vnext_cursor\x18\x02 \x01(\tR\n" +
+	"nextCursor\"\x92\x01\n" +
+	"\x15DecideApprovalRequest\x12)\n" +
+	"\vapproval_id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\xb0\x01\x01R\n" +
+	"approvalId\x120\n" +
+	"\bdecision\x18\x02 \x01(\tB\x14\xbaH\x11r\x0fR\aapproveR\x04denyR\bdecision\x12\x1c\n" +
+	"\x04note\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\x04note\"W\n" +
+	"\x16DecideApprovalResponse\x12=\n" +
+	"\bapproval\x18\x01 \x01(\v2!.bullpen.toolregistry.v1.ApprovalR\bapproval\"B\n" +
+	"\x15CancelApprovalRequest\x12)\n" +
+	"\vapproval_id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\xb0\x01\x01R\n" +
+	"approvalId\"W\n" +
+	"\x16CancelApprovalResponse\x12=\n" +
+	"\bapproval\x18\x01 \x01(\v2!.bullpen.toolregistry.v1.ApprovalR\bapproval\"\x86\x01\n" +
+	"\x12ExplainToolRequest\x12\x1d\n" +
+	"\x04seat\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18dR\x04seat\x12\x1e\n" +
+	"\x04tool\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x121\n" +
+	"\x0earguments_json\x18\x03 \x01(\tB\n" +
+	"\xbaH\ar\x05(\x80\x80\x80\x02R\rargumentsJson\"\xec\x01\n" +
+	"\x13ExplainToolResponse\x12\x16\n" +
+	"\x06listed\x18\x01 \x01(\bR\x06listed\x12\x1a\n" +
+	"\bdecision\x18\x02 \x01(\tR\bdecision\x12\x12\n" +
+	"\x04rule\x18\x03 \x01(\tR\x04rule\x12 \n" +
+	"\vexplanation\x18\x04 \x01(\tR\vexplanation\x128\n" +
+	"\x05rules\x18\x05 \x03(\v2\".bullpen.toolregistry.v1.RuleTraceR\x05rules\x121\n" +
+	"\x04tool\x18\x06 \x01(\v2\x1d.bullpen.toolregistry.v1.ToolR\x04tool\"\xb4\x01\n" +
+	"\x15SimulatePolicyRequest\x12*\n" +
+	"\vpolicy_yaml\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10R\n" +
+	"policyYaml\x12\x1b\n" +
+	"\x04seat\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12 \n" +
+	"\x05limit\x18\x04 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\x90N(\x00R\x05limit\"\x9d\x02\n" +
+	"\x16SimulatePolicyResponse\x12\x1a\n" +
+	"\bexamined\x18\x01 \x01(\x05R\bexamined\x12K\n" +
+	"\vdifferences\x18\x02 \x03(\v2).bullpen.toolregistry.v1.PolicyDifferenceR\vdifferences\x12\\\n" +
+	"\tdecisions\x18\x03 \x03(\v2>.bullpen.toolregistry.v1.SimulatePolicyResponse.DecisionsEntryR\tdecisions\x1a<\n" +
+	"\x0eDecisionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\":\n" +
+	"\x16ListToolChangesRequest\x12 \n" +
+	"\x06server\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06server\"X\n" +
+	"\x17ListToolChangesResponse\x12=\n" +
+	"\achanges\x18\x01 \x03(\v2#.bullpen.toolregistry.v1.ToolChangeR\achanges\"\x81\x01\n" +
+	"\x17AcceptToolChangeRequest\x12\"\n" +
+	"\x06server\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06server\x12\x1e\n" +
+	"\x04tool\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x12\"\n" +
+	"\x06digest\x18\x03 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06digest\"\x1a\n" +
+	"\x18AcceptToolChangeResponse\"4\n" +
+	"\x15ListToolSkillsRequest\x12\x1b\n" +
+	"\x04seat\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\"\x95\x01\n" +
+	"\x16ListToolSkillsResponse\x12:\n" +
+	"\x06skills\x18\x01 \x03(\v2\".bullpen.toolregistry.v1.ToolSkillR\x06skills\x12?\n" +
+	"\arefused\x18\x02 \x03(\v2%.bullpen.toolregistry.v1.RefusedSkillR\arefused\"3\n" +
+	"\x14LoadToolSkillRequest\x12\x1b\n" +
+	"\x03key\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18dR\x03key\"S\n" +
+	"\x15LoadToolSkillResponse\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
+	"\x04body\x18\x03 \x01(\tR\x04body\"_\n" +
+	"\x15ReadToolResultRequest\x12%\n" +
+	"\bcall_ref\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x18$\xb0\x01\x01R\acallRef\x12\x1f\n" +
+	"\x06offset\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x06offset\"v\n" +
+	"\x16ReadToolResultResponse\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12$\n" +
+	"\vnext_offset\x18\x02 \x01(\x05H\x00R\n" +
+	"nextOffset\x88\x01\x01\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x05R\x04sizeB\x0e\n" +
+	"\f_next_offset\"2\n" +
 	"\x14RestoreCallsResponse\x12\x1a\n" +
-	"\brestored\x18\x01 \x01(\x05R\brestored\"\xfe\x01\n" +
+	"\brestored\x18\x01 \x01(\x05R\brestored\"\xab\x02\n" +
 	"\x0fMcpServerStatus\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -992,7 +2387,8 @@ const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x12\n" +
 	"\x04seat\x18\a \x01(\tR\x04seat\x12\x1d\n" +
 	"\n" +
-	"tool_count\x18\b \x01(\x05R\ttoolCount\"\xc2\x01\n" +
+	"tool_count\x18\b \x01(\x05R\ttoolCount\x12+\n" +
+	"\x11authorization_url\x18\t \x01(\tR\x10authorizationUrl\"\xc2\x01\n" +
 	"\rMcpServerNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x1c\n" +
@@ -1000,13 +2396,26 @@ const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\x05ready\x18\x04 \x01(\x05R\x05ready\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12;\n" +
 	"\vreport_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"reportTime2\xad\x04\n" +
+	"reportTime2\x93\x0f\n" +
 	"\x13ToolRegistryService\x12g\n" +
 	"\tListTools\x12).bullpen.toolregistry.v1.ListToolsRequest\x1a*.bullpen.toolregistry.v1.ListToolsResponse\"\x03\x90\x02\x01\x12_\n" +
 	"\bCallTool\x12(.bullpen.toolregistry.v1.CallToolRequest\x1a).bullpen.toolregistry.v1.CallToolResponse\x12v\n" +
 	"\x0eListMcpServers\x12..bullpen.toolregistry.v1.ListMcpServersRequest\x1a/.bullpen.toolregistry.v1.ListMcpServersResponse\"\x03\x90\x02\x01\x12g\n" +
 	"\tListCalls\x12).bullpen.toolregistry.v1.ListCallsRequest\x1a*.bullpen.toolregistry.v1.ListCallsResponse\"\x03\x90\x02\x01\x12k\n" +
-	"\fRestoreCalls\x12,.bullpen.toolregistry.v1.RestoreCallsRequest\x1a-.bullpen.toolregistry.v1.RestoreCallsResponseB\xfe\x01\n" +
+	"\fRestoreCalls\x12,.bullpen.toolregistry.v1.RestoreCallsRequest\x1a-.bullpen.toolregistry.v1.RestoreCallsResponse\x12a\n" +
+	"\aGetCall\x12'.bullpen.toolregistry.v1.GetCallRequest\x1a(.bullpen.toolregistry.v1.GetCallResponse\"\x03\x90\x02\x01\x12s\n" +
+	"\rListApprovals\x12-.bullpen.toolregistry.v1.ListApprovalsRequest\x1a..bullpen.toolregistry.v1.ListApprovalsResponse\"\x03\x90\x02\x01\x12q\n" +
+	"\x0eDecideApproval\x12..bullpen.toolregistry.v1.DecideApprovalRequest\x1a/.bullpen.toolregistry.v1.DecideApprovalResponse\x12q\n" +
+	"\x0eCancelApproval\x12..bullpen.toolregistry.v1.CancelApprovalRequest\x1a/.bullpen.toolregistry.v1.CancelApprovalResponse\x12m\n" +
+	"\vExplainTool\x12+.bullpen.toolregistry.v1.ExplainToolRequest\x1a,.bullpen.toolregistry.v1.ExplainToolResponse\"\x03\x90\x02\x01\x12v\n" +
+	"\x0eSimulatePolicy\x12..bullpen.toolregistry.v1.SimulatePolicyRequest\x1a/.bullpen.toolregistry.v1.SimulatePolicyResponse\"\x03\x90\x02\x01\x12y\n" +
+	"\x0fListToolChanges\x12/.bullpen.toolregistry.v1.ListToolChangesRequest\x1a0.bullpen.toolregistry.v1.ListToolChangesResponse\"\x03\x90\x02\x01\x12w\n" +
+	"\x10AcceptToolChange\x120.bullpen.toolregistry.v1.AcceptToolChangeRequest\x1a1.bullpen.toolregistry.v1.AcceptToolChangeResponse\x12v\n" +
+	"\x0eListToolSkills\x12..bullpen.toolregistry.v1.ListToolSkillsRequest\x1a/.bullpen.toolregistry.v1.ListToolSkillsResponse\"\x03\x90\x02\x01\x12\xa0\x01\n" +
+	"\rLoadToolSkill\x12-.bullpen.toolregistry.v1.LoadToolSkillRequest\x1a..bullpen.toolregistry.v1.LoadToolSkillResponse\"0\xca\xf3\x18)\n" +
+	"\x0fload_tool_skill\x12\x01\x01\x18\x01 \x00(\x010\x00B\vtool_skills\x90\x02\x01\x12\xaf\x01\n" +
+	"\x0eReadToolResult\x12..bullpen.toolregistry.v1.ReadToolResultRequest\x1a/.bullpen.toolregistry.v1.ReadToolResultResponse\"<\xca\xf3\x185\n" +
+	"\x10read_tool_result\x12\x01\x01\x18\x01 \x00(\x010\x00B\x16tool_results:summarize\x90\x02\x01B\xfe\x01\n" +
 	"\x1bcom.bullpen.toolregistry.v1B\x18ToolRegistryServiceProtoP\x01ZGgithub.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1;toolregistryv1\xa2\x02\x03BTX\xaa\x02\x17Bullpen.Toolregistry.V1\xca\x02\x17Bullpen\\Toolregistry\\V1\xe2\x02#Bullpen\\Toolregistry\\V1\\GPBMetadata\xea\x02\x19Bullpen::Toolregistry::V1b\x06proto3"
 
 var (
@@ -1021,53 +2430,118 @@ func file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP() []by
 	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescData
 }
 
-var file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_bullpen_toolregistry_v1_tool_registry_service_proto_goTypes = []any{
-	(*ListToolsRequest)(nil),       // 0: bullpen.toolregistry.v1.ListToolsRequest
-	(*ListToolsResponse)(nil),      // 1: bullpen.toolregistry.v1.ListToolsResponse
-	(*MissingServer)(nil),          // 2: bullpen.toolregistry.v1.MissingServer
-	(*CallToolRequest)(nil),        // 3: bullpen.toolregistry.v1.CallToolRequest
-	(*CallToolResponse)(nil),       // 4: bullpen.toolregistry.v1.CallToolResponse
-	(*ListMcpServersRequest)(nil),  // 5: bullpen.toolregistry.v1.ListMcpServersRequest
-	(*ListMcpServersResponse)(nil), // 6: bullpen.toolregistry.v1.ListMcpServersResponse
-	(*ListCallsRequest)(nil),       // 7: bullpen.toolregistry.v1.ListCallsRequest
-	(*ListCallsResponse)(nil),      // 8: bullpen.toolregistry.v1.ListCallsResponse
-	(*RestoreCallsRequest)(nil),    // 9: bullpen.toolregistry.v1.RestoreCallsRequest
-	(*RestoreCallsResponse)(nil),   // 10: bullpen.toolregistry.v1.RestoreCallsResponse
-	(*McpServerStatus)(nil),        // 11: bullpen.toolregistry.v1.McpServerStatus
-	(*McpServerNode)(nil),          // 12: bullpen.toolregistry.v1.McpServerNode
-	(*Tool)(nil),                   // 13: bullpen.toolregistry.v1.Tool
-	(*durationpb.Duration)(nil),    // 14: google.protobuf.Duration
-	(*v1.Receipt)(nil),             // 15: bullpen.tool.v1.Receipt
-	(*CallRecord)(nil),             // 16: bullpen.toolregistry.v1.CallRecord
-	(*timestamppb.Timestamp)(nil),  // 17: google.protobuf.Timestamp
+	(*ListToolsRequest)(nil),         // 0: bullpen.toolregistry.v1.ListToolsRequest
+	(*ListToolsResponse)(nil),        // 1: bullpen.toolregistry.v1.ListToolsResponse
+	(*MissingServer)(nil),            // 2: bullpen.toolregistry.v1.MissingServer
+	(*CallToolRequest)(nil),          // 3: bullpen.toolregistry.v1.CallToolRequest
+	(*CallToolResponse)(nil),         // 4: bullpen.toolregistry.v1.CallToolResponse
+	(*ListMcpServersRequest)(nil),    // 5: bullpen.toolregistry.v1.ListMcpServersRequest
+	(*ListMcpServersResponse)(nil),   // 6: bullpen.toolregistry.v1.ListMcpServersResponse
+	(*ListCallsRequest)(nil),         // 7: bullpen.toolregistry.v1.ListCallsRequest
+	(*ListCallsResponse)(nil),        // 8: bullpen.toolregistry.v1.ListCallsResponse
+	(*RestoreCallsRequest)(nil),      // 9: bullpen.toolregistry.v1.RestoreCallsRequest
+	(*GetCallRequest)(nil),           // 10: bullpen.toolregistry.v1.GetCallRequest
+	(*GetCallResponse)(nil),          // 11: bullpen.toolregistry.v1.GetCallResponse
+	(*ListApprovalsRequest)(nil),     // 12: bullpen.toolregistry.v1.ListApprovalsRequest
+	(*ListApprovalsResponse)(nil),    // 13: bullpen.toolregistry.v1.ListApprovalsResponse
+	(*DecideApprovalRequest)(nil),    // 14: bullpen.toolregistry.v1.DecideApprovalRequest
+	(*DecideApprovalResponse)(nil),   // 15: bullpen.toolregistry.v1.DecideApprovalResponse
+	(*CancelApprovalRequest)(nil),    // 16: bullpen.toolregistry.v1.CancelApprovalRequest
+	(*CancelApprovalResponse)(nil),   // 17: bullpen.toolregistry.v1.CancelApprovalResponse
+	(*ExplainToolRequest)(nil),       // 18: bullpen.toolregistry.v1.ExplainToolRequest
+	(*ExplainToolResponse)(nil),      // 19: bullpen.toolregistry.v1.ExplainToolResponse
+	(*SimulatePolicyRequest)(nil),    // 20: bullpen.toolregistry.v1.SimulatePolicyRequest
+	(*SimulatePolicyResponse)(nil),   // 21: bullpen.toolregistry.v1.SimulatePolicyResponse
+	(*ListToolChangesRequest)(nil),   // 22: bullpen.toolregistry.v1.ListToolChangesRequest
+	(*ListToolChangesResponse)(nil),  // 23: bullpen.toolregistry.v1.ListToolChangesResponse
+	(*AcceptToolChangeRequest)(nil),  // 24: bullpen.toolregistry.v1.AcceptToolChangeRequest
+	(*AcceptToolChangeResponse)(nil), // 25: bullpen.toolregistry.v1.AcceptToolChangeResponse
+	(*ListToolSkillsRequest)(nil),    // 26: bullpen.toolregistry.v1.ListToolSkillsRequest
+	(*ListToolSkillsResponse)(nil),   // 27: bullpen.toolregistry.v1.ListToolSkillsResponse
+	(*LoadToolSkillRequest)(nil),     // 28: bullpen.toolregistry.v1.LoadToolSkillRequest
+	(*LoadToolSkillResponse)(nil),    // 29: bullpen.toolregistry.v1.LoadToolSkillResponse
+	(*ReadToolResultRequest)(nil),    // 30: bullpen.toolregistry.v1.ReadToolResultRequest
+	(*ReadToolResultResponse)(nil),   // 31: bullpen.toolregistry.v1.ReadToolResultResponse
+	(*RestoreCallsResponse)(nil),     // 32: bullpen.toolregistry.v1.RestoreCallsResponse
+	(*McpServerStatus)(nil),          // 33: bullpen.toolregistry.v1.McpServerStatus
+	(*McpServerNode)(nil),            // 34: bullpen.toolregistry.v1.McpServerNode
+	nil,                              // 35: bullpen.toolregistry.v1.SimulatePolicyResponse.DecisionsEntry
+	(*Tool)(nil),                     // 36: bullpen.toolregistry.v1.Tool
+	(*durationpb.Duration)(nil),      // 37: google.protobuf.Duration
+	(*v1.Receipt)(nil),               // 38: bullpen.tool.v1.Receipt
+	(*timestamppb.Timestamp)(nil),    // 39: google.protobuf.Timestamp
+	(*CallRecord)(nil),               // 40: bullpen.toolregistry.v1.CallRecord
+	(*Approval)(nil),                 // 41: bullpen.toolregistry.v1.Approval
+	(*RuleTrace)(nil),                // 42: bullpen.toolregistry.v1.RuleTrace
+	(*PolicyDifference)(nil),         // 43: bullpen.toolregistry.v1.PolicyDifference
+	(*ToolChange)(nil),               // 44: bullpen.toolregistry.v1.ToolChange
+	(*ToolSkill)(nil),                // 45: bullpen.toolregistry.v1.ToolSkill
+	(*RefusedSkill)(nil),             // 46: bullpen.toolregistry.v1.RefusedSkill
 }
 var file_bullpen_toolregistry_v1_tool_registry_service_proto_depIdxs = []int32{
-	13, // 0: bullpen.toolregistry.v1.ListToolsResponse.tools:type_name -> bullpen.toolregistry.v1.Tool
+	36, // 0: bullpen.toolregistry.v1.ListToolsResponse.tools:type_name -> bullpen.toolregistry.v1.Tool
 	2,  // 1: bullpen.toolregistry.v1.ListToolsResponse.missing_servers:type_name -> bullpen.toolregistry.v1.MissingServer
-	14, // 2: bullpen.toolregistry.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
-	15, // 3: bullpen.toolregistry.v1.CallToolResponse.receipt:type_name -> bullpen.tool.v1.Receipt
-	14, // 4: bullpen.toolregistry.v1.CallToolResponse.duration:type_name -> google.protobuf.Duration
-	11, // 5: bullpen.toolregistry.v1.ListMcpServersResponse.servers:type_name -> bullpen.toolregistry.v1.McpServerStatus
-	16, // 6: bullpen.toolregistry.v1.ListCallsResponse.calls:type_name -> bullpen.toolregistry.v1.CallRecord
-	16, // 7: bullpen.toolregistry.v1.RestoreCallsRequest.calls:type_name -> bullpen.toolregistry.v1.CallRecord
-	12, // 8: bullpen.toolregistry.v1.McpServerStatus.nodes:type_name -> bullpen.toolregistry.v1.McpServerNode
-	17, // 9: bullpen.toolregistry.v1.McpServerNode.report_time:type_name -> google.protobuf.Timestamp
-	0,  // 10: bullpen.toolregistry.v1.ToolRegistryService.ListTools:input_type -> bullpen.toolregistry.v1.ListToolsRequest
-	3,  // 11: bullpen.toolregistry.v1.ToolRegistryService.CallTool:input_type -> bullpen.toolregistry.v1.CallToolRequest
-	5,  // 12: bullpen.toolregistry.v1.ToolRegistryService.ListMcpServers:input_type -> bullpen.toolregistry.v1.ListMcpServersRequest
-	7,  // 13: bullpen.toolregistry.v1.ToolRegistryService.ListCalls:input_type -> bullpen.toolregistry.v1.ListCallsRequest
-	9,  // 14: bullpen.toolregistry.v1.ToolRegistryService.RestoreCalls:input_type -> bullpen.toolregistry.v1.RestoreCallsRequest
-	1,  // 15: bullpen.toolregistry.v1.ToolRegistryService.ListTools:output_type -> bullpen.toolregistry.v1.ListToolsResponse
-	4,  // 16: bullpen.toolregistry.v1.ToolRegistryService.CallTool:output_type -> bullpen.toolregistry.v1.CallToolResponse
-	6,  // 17: bullpen.toolregistry.v1.ToolRegistryService.ListMcpServers:output_type -> bullpen.toolregistry.v1.ListMcpServersResponse
-	8,  // 18: bullpen.toolregistry.v1.ToolRegistryService.ListCalls:output_type -> bullpen.toolregistry.v1.ListCallsResponse
-	10, // 19: bullpen.toolregistry.v1.ToolRegistryService.RestoreCalls:output_type -> bullpen.toolregistry.v1.RestoreCallsResponse
-	15, // [15:20] is the sub-list for method output_type
-	10, // [10:15] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	37, // 2: bullpen.toolregistry.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
+	38, // 3: bullpen.toolregistry.v1.CallToolResponse.receipt:type_name -> bullpen.tool.v1.Receipt
+	37, // 4: bullpen.toolregistry.v1.CallToolResponse.duration:type_name -> google.protobuf.Duration
+	33, // 5: bullpen.toolregistry.v1.ListMcpServersResponse.servers:type_name -> bullpen.toolregistry.v1.McpServerStatus
+	39, // 6: bullpen.toolregistry.v1.ListCallsRequest.since:type_name -> google.protobuf.Timestamp
+	39, // 7: bullpen.toolregistry.v1.ListCallsRequest.until:type_name -> google.protobuf.Timestamp
+	40, // 8: bullpen.toolregistry.v1.ListCallsResponse.calls:type_name -> bullpen.toolregistry.v1.CallRecord
+	40, // 9: bullpen.toolregistry.v1.RestoreCallsRequest.calls:type_name -> bullpen.toolregistry.v1.CallRecord
+	40, // 10: bullpen.toolregistry.v1.GetCallResponse.call:type_name -> bullpen.toolregistry.v1.CallRecord
+	41, // 11: bullpen.toolregistry.v1.ListApprovalsResponse.approvals:type_name -> bullpen.toolregistry.v1.Approval
+	41, // 12: bullpen.toolregistry.v1.DecideApprovalResponse.approval:type_name -> bullpen.toolregistry.v1.Approval
+	41, // 13: bullpen.toolregistry.v1.CancelApprovalResponse.approval:type_name -> bullpen.toolregistry.v1.Approval
+	42, // 14: bullpen.toolregistry.v1.ExplainToolResponse.rules:type_name -> bullpen.toolregistry.v1.RuleTrace
+	36, // 15: bullpen.toolregistry.v1.ExplainToolResponse.tool:type_name -> bullpen.toolregistry.v1.Tool
+	39, // 16: bullpen.toolregistry.v1.SimulatePolicyRequest.since:type_name -> google.protobuf.Timestamp
+	43, // 17: bullpen.toolregistry.v1.SimulatePolicyResponse.differences:type_name -> bullpen.toolregistry.v1.PolicyDifference
+	35, // 18: bullpen.toolregistry.v1.SimulatePolicyResponse.decisions:type_name -> bullpen.toolregistry.v1.SimulatePolicyResponse.DecisionsEntry
+	44, // 19: bullpen.toolregistry.v1.ListToolChangesResponse.changes:type_name -> bullpen.toolregistry.v1.ToolChange
+	45, // 20: bullpen.toolregistry.v1.ListToolSkillsResponse.skills:type_name -> bullpen.toolregistry.v1.ToolSkill
+	46, // 21: bullpen.toolregistry.v1.ListToolSkillsResponse.refused:type_name -> bullpen.toolregistry.v1.RefusedSkill
+	34, // 22: bullpen.toolregistry.v1.McpServerStatus.nodes:type_name -> bullpen.toolregistry.v1.McpServerNode
+	39, // 23: bullpen.toolregistry.v1.McpServerNode.report_time:type_name -> google.protobuf.Timestamp
+	0,  // 24: bullpen.toolregistry.v1.ToolRegistryService.ListTools:input_type -> bullpen.toolregistry.v1.ListToolsRequest
+	3,  // 25: bullpen.toolregistry.v1.ToolRegistryService.CallTool:input_type -> bullpen.toolregistry.v1.CallToolRequest
+	5,  // 26: bullpen.toolregistry.v1.ToolRegistryService.ListMcpServers:input_type -> bullpen.toolregistry.v1.ListMcpServersRequest
+	7,  // 27: bullpen.toolregistry.v1.ToolRegistryService.ListCalls:input_type -> bullpen.toolregistry.v1.ListCallsRequest
+	9,  // 28: bullpen.toolregistry.v1.ToolRegistryService.RestoreCalls:input_type -> bullpen.toolregistry.v1.RestoreCallsRequest
+	10, // 29: bullpen.toolregistry.v1.ToolRegistryService.GetCall:input_type -> bullpen.toolregistry.v1.GetCallRequest
+	12, // 30: bullpen.toolregistry.v1.ToolRegistryService.ListApprovals:input_type -> bullpen.toolregistry.v1.ListApprovalsRequest
+	14, // 31: bullpen.toolregistry.v1.ToolRegistryService.DecideApproval:input_type -> bullpen.toolregistry.v1.DecideApprovalRequest
+	16, // 32: bullpen.toolregistry.v1.ToolRegistryService.CancelApproval:input_type -> bullpen.toolregistry.v1.CancelApprovalRequest
+	18, // 33: bullpen.toolregistry.v1.ToolRegistryService.ExplainTool:input_type -> bullpen.toolregistry.v1.ExplainToolRequest
+	20, // 34: bullpen.toolregistry.v1.ToolRegistryService.SimulatePolicy:input_type -> bullpen.toolregistry.v1.SimulatePolicyRequest
+	22, // 35: bullpen.toolregistry.v1.ToolRegistryService.ListToolChanges:input_type -> bullpen.toolregistry.v1.ListToolChangesRequest
+	24, // 36: bullpen.toolregistry.v1.ToolRegistryService.AcceptToolChange:input_type -> bullpen.toolregistry.v1.AcceptToolChangeRequest
+	26, // 37: bullpen.toolregistry.v1.ToolRegistryService.ListToolSkills:input_type -> bullpen.toolregistry.v1.ListToolSkillsRequest
+	28, // 38: bullpen.toolregistry.v1.ToolRegistryService.LoadToolSkill:input_type -> bullpen.toolregistry.v1.LoadToolSkillRequest
+	30, // 39: bullpen.toolregistry.v1.ToolRegistryService.ReadToolResult:input_type -> bullpen.toolregistry.v1.ReadToolResultRequest
+	1,  // 40: bullpen.toolregistry.v1.ToolRegistryService.ListTools:output_type -> bullpen.toolregistry.v1.ListToolsResponse
+	4,  // 41: bullpen.toolregistry.v1.ToolRegistryService.CallTool:output_type -> bullpen.toolregistry.v1.CallToolResponse
+	6,  // 42: bullpen.toolregistry.v1.ToolRegistryService.ListMcpServers:output_type -> bullpen.toolregistry.v1.ListMcpServersResponse
+	8,  // 43: bullpen.toolregistry.v1.ToolRegistryService.ListCalls:output_type -> bullpen.toolregistry.v1.ListCallsResponse
+	32, // 44: bullpen.toolregistry.v1.ToolRegistryService.RestoreCalls:output_type -> bullpen.toolregistry.v1.RestoreCallsResponse
+	11, // 45: bullpen.toolregistry.v1.ToolRegistryService.GetCall:output_type -> bullpen.toolregistry.v1.GetCallResponse
+	13, // 46: bullpen.toolregistry.v1.ToolRegistryService.ListApprovals:output_type -> bullpen.toolregistry.v1.ListApprovalsResponse
+	15, // 47: bullpen.toolregistry.v1.ToolRegistryService.DecideApproval:output_type -> bullpen.toolregistry.v1.DecideApprovalResponse
+	17, // 48: bullpen.toolregistry.v1.ToolRegistryService.CancelApproval:output_type -> bullpen.toolregistry.v1.CancelApprovalResponse
+	19, // 49: bullpen.toolregistry.v1.ToolRegistryService.ExplainTool:output_type -> bullpen.toolregistry.v1.ExplainToolResponse
+	21, // 50: bullpen.toolregistry.v1.ToolRegistryService.SimulatePolicy:output_type -> bullpen.toolregistry.v1.SimulatePolicyResponse
+	23, // 51: bullpen.toolregistry.v1.ToolRegistryService.ListToolChanges:output_type -> bullpen.toolregistry.v1.ListToolChangesResponse
+	25, // 52: bullpen.toolregistry.v1.ToolRegistryService.AcceptToolChange:output_type -> bullpen.toolregistry.v1.AcceptToolChangeResponse
+	27, // 53: bullpen.toolregistry.v1.ToolRegistryService.ListToolSkills:output_type -> bullpen.toolregistry.v1.ListToolSkillsResponse
+	29, // 54: bullpen.toolregistry.v1.ToolRegistryService.LoadToolSkill:output_type -> bullpen.toolregistry.v1.LoadToolSkillResponse
+	31, // 55: bullpen.toolregistry.v1.ToolRegistryService.ReadToolResult:output_type -> bullpen.toolregistry.v1.ReadToolResultResponse
+	40, // [40:56] is the sub-list for method output_type
+	24, // [24:40] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_toolregistry_v1_tool_registry_service_proto_init() }
@@ -1075,15 +2549,19 @@ func file_bullpen_toolregistry_v1_tool_registry_service_proto_init() {
 	if File_bullpen_toolregistry_v1_tool_registry_service_proto != nil {
 		return
 	}
+	file_bullpen_toolregistry_v1_approval_proto_init()
 	file_bullpen_toolregistry_v1_call_proto_init()
+	file_bullpen_toolregistry_v1_policy_proto_init()
+	file_bullpen_toolregistry_v1_skill_proto_init()
 	file_bullpen_toolregistry_v1_tool_proto_init()
+	file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc), len(file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,6 +19,8 @@ const Silence = 15 * time.Second
 
 // Handler serves McpHostService. It is safe for concurrent use.
 type Handler struct {
+	mcphostv1connect.UnimplementedMcpHostServiceHandler
+
 	Fleet *fleet.Fleet
 	Store *store.Store
 	// Company answers the company in force, nil when there is none, and false before that is known.

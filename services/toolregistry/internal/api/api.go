@@ -37,6 +37,7 @@ type Options struct {
 
 // Handler implements the service.
 type Handler struct {
+	toolregistryv1connect.UnimplementedToolRegistryServiceHandler
 	Options
 	lists lists
 }

@@ -32,6 +32,14 @@ const (
 	// McpHostServiceCallServerToolProcedure is the procedure name of the McpHostService's
 	// CallServerTool RPC.
 	McpHostServiceCallServerToolProcedure = "/bullpen.mcphost.v1.McpHostService/CallServerTool"
+	// McpHostServiceExchangeProcedure is the procedure name of the McpHostService's Exchange RPC.
+	McpHostServiceExchangeProcedure = "/bullpen.mcphost.v1.McpHostService/Exchange"
+	// McpHostServiceAuthorizeServerProcedure is the procedure name of the McpHostService's
+	// AuthorizeServer RPC.
+	McpHostServiceAuthorizeServerProcedure = "/bullpen.mcphost.v1.McpHostService/AuthorizeServer"
+	// McpHostServiceRestartServerProcedure is the procedure name of the McpHostService's RestartServer
+	// RPC.
+	McpHostServiceRestartServerProcedure = "/bullpen.mcphost.v1.McpHostService/RestartServer"
 	// McpHostServiceReleaseSeatProcedure is the procedure name of the McpHostService's ReleaseSeat RPC.
 	McpHostServiceReleaseSeatProcedure = "/bullpen.mcphost.v1.McpHostService/ReleaseSeat"
 )
@@ -60,6 +68,27 @@ var (
 			Procedure:  McpHostServiceCallServerToolProcedure,
 		}
 	})
+	mcpHostServiceExchangeSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeServer,
+			Schema:     v1.File_bullpen_mcphost_v1_mcp_host_service_proto.Services().ByName("McpHostService").Methods().ByName("Exchange"),
+			Procedure:  McpHostServiceExchangeProcedure,
+		}
+	})
+	mcpHostServiceAuthorizeServerSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_mcphost_v1_mcp_host_service_proto.Services().ByName("McpHostService").Methods().ByName("AuthorizeServer"),
+			Procedure:  McpHostServiceAuthorizeServerProcedure,
+		}
+	})
+	mcpHostServiceRestartServerSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_mcphost_v1_mcp_host_service_proto.Services().ByName("McpHostService").Methods().ByName("RestartServer"),
+			Procedure:  McpHostServiceRestartServerProcedure,
+		}
+	})
 	mcpHostServiceReleaseSeatSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType: connect.StreamTypeUnary,
@@ -79,6 +108,17 @@ type McpHostServiceClient interface {
 	// CallServerTool calls one tool of one server as a seat. A failure that the server answers is in the response; a server that
 	// cannot be reached is `unavailable`, and carries outcome `unknown` when the request may have arrived.
 	CallServerTool(context.Context, *v1.CallServerToolRequest) (*v1.CallServerToolResponse, error)
+	// Exchange sends one request of the protocol to a server, as a seat or as nobody, and answers what the server says about it as
+	// it comes: progress and log messages, then the result. A result that asks for input (`resultType` `input_required`) is handed
+	// on; the caller sends the same request again with `inputResponses` and the `requestState` that came with it. That holds for
+	// servers of every revision: where a server asks in the middle of a call, the call is kept open behind the state.
+	// Methods: `tools/call`, `prompts/list`, `prompts/get`, `resources/list`, `resources/templates/list`, `resources/read`,
+	// `resources/subscribe`, `resources/unsubscribe`, `completion/complete`, `logging/setLevel`. Lists are answered whole.
+	Exchange(context.Context, *v1.ExchangeRequest) (McpHostServiceExchangeClientStream, error)
+	// AuthorizeServer begins or completes an operator's consent for a server that wants an OAuth token.
+	AuthorizeServer(context.Context, *v1.AuthorizeServerRequest) (*v1.AuthorizeServerResponse, error)
+	// RestartServer ends a server's instances and starts those that should run, as after a secret was rotated.
+	RestartServer(context.Context, *v1.RestartServerRequest) (*v1.RestartServerResponse, error)
 	// ReleaseSeat ends a seat's own children.
 	ReleaseSeat(context.Context, *v1.ReleaseSeatRequest) (*v1.ReleaseSeatResponse, error)
 }
@@ -87,6 +127,26 @@ type McpHostServiceClient interface {
 // Multiple service clients may share a single connect.Client.
 func NewMcpHostServiceClient(client *connect.Client) McpHostServiceClient {
 	return &mcpHostServiceClient{client: client}
+}
+
+// McpHostServiceExchangeClientStream is the client stream for the McpHostService's Exchange RPC.
+type McpHostServiceExchangeClientStream struct {
+	stream connect.ClientStream
+}
+
+// Receive returns the next response message from the server.
+func (s McpHostServiceExchangeClientStream) Receive() (*v1.ExchangeResponse, error) {
+	var res v1.ExchangeResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s McpHostServiceExchangeClientStream) Close() error {
+	return s.stream.Close()
 }
 
 // McpHostServiceHandler is an implementation of the bullpen.mcphost.v1.McpHostService service.
@@ -99,6 +159,17 @@ type McpHostServiceHandler interface {
 	// CallServerTool calls one tool of one server as a seat. A failure that the server answers is in the response; a server that
 	// cannot be reached is `unavailable`, and carries outcome `unknown` when the request may have arrived.
 	CallServerTool(context.Context, *v1.CallServerToolRequest) (*v1.CallServerToolResponse, error)
+	// Exchange sends one request of the protocol to a server, as a seat or as nobody, and answers what the server says about it as
+	// it comes: progress and log messages, then the result. A result that asks for input (`resultType` `input_required`) is handed
+	// on; the caller sends the same request again with `inputResponses` and the `requestState` that came with it. That holds for
+	// servers of every revision: where a server asks in the middle of a call, the call is kept open behind the state.
+	// Methods: `tools/call`, `prompts/list`, `prompts/get`, `resources/list`, `resources/templates/list`, `resources/read`,
+	// `resources/subscribe`, `resources/unsubscribe`, `completion/complete`, `logging/setLevel`. Lists are answered whole.
+	Exchange(context.Context, *v1.ExchangeRequest, McpHostServiceExchangeServerStream) error
+	// AuthorizeServer begins or completes an operator's consent for a server that wants an OAuth token.
+	AuthorizeServer(context.Context, *v1.AuthorizeServerRequest) (*v1.AuthorizeServerResponse, error)
+	// RestartServer ends a server's instances and starts those that should run, as after a secret was rotated.
+	RestartServer(context.Context, *v1.RestartServerRequest) (*v1.RestartServerResponse, error)
 	// ReleaseSeat ends a seat's own children.
 	ReleaseSeat(context.Context, *v1.ReleaseSeatRequest) (*v1.ReleaseSeatResponse, error)
 }
@@ -111,8 +182,26 @@ func RegisterMcpHostServiceHandler(server *connect.Server, svc McpHostServiceHan
 		connect.Method{Spec: mcpHostServiceListServersSpec(), Handler: adapter.listServers},
 		connect.Method{Spec: mcpHostServiceListServerToolsSpec(), Handler: adapter.listServerTools},
 		connect.Method{Spec: mcpHostServiceCallServerToolSpec(), Handler: adapter.callServerTool},
+		connect.Method{Spec: mcpHostServiceExchangeSpec(), Handler: adapter.exchange},
+		connect.Method{Spec: mcpHostServiceAuthorizeServerSpec(), Handler: adapter.authorizeServer},
+		connect.Method{Spec: mcpHostServiceRestartServerSpec(), Handler: adapter.restartServer},
 		connect.Method{Spec: mcpHostServiceReleaseSeatSpec(), Handler: adapter.releaseSeat},
 	)
+}
+
+// McpHostServiceExchangeServerStream is the server stream for the McpHostService's Exchange RPC.
+type McpHostServiceExchangeServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s McpHostServiceExchangeServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s McpHostServiceExchangeServerStream) Send(res *v1.ExchangeResponse) error {
+	return s.stream.Send(res)
 }
 
 // UnimplementedMcpHostServiceHandler returns CodeUnimplemented from all methods.
@@ -128,6 +217,18 @@ func (UnimplementedMcpHostServiceHandler) ListServerTools(context.Context, *v1.L
 
 func (UnimplementedMcpHostServiceHandler) CallServerTool(context.Context, *v1.CallServerToolRequest) (*v1.CallServerToolResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.mcphost.v1.McpHostService.CallServerTool is not implemented")
+}
+
+func (UnimplementedMcpHostServiceHandler) Exchange(context.Context, *v1.ExchangeRequest, McpHostServiceExchangeServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "bullpen.mcphost.v1.McpHostService.Exchange is not implemented")
+}
+
+func (UnimplementedMcpHostServiceHandler) AuthorizeServer(context.Context, *v1.AuthorizeServerRequest) (*v1.AuthorizeServerResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.mcphost.v1.McpHostService.AuthorizeServer is not implemented")
+}
+
+func (UnimplementedMcpHostServiceHandler) RestartServer(context.Context, *v1.RestartServerRequest) (*v1.RestartServerResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.mcphost.v1.McpHostService.RestartServer is not implemented")
 }
 
 func (UnimplementedMcpHostServiceHandler) ReleaseSeat(context.Context, *v1.ReleaseSeatRequest) (*v1.ReleaseSeatResponse, error) {
@@ -157,6 +258,30 @@ func (c *mcpHostServiceClient) ListServerTools(ctx context.Context, req *v1.List
 func (c *mcpHostServiceClient) CallServerTool(ctx context.Context, req *v1.CallServerToolRequest) (*v1.CallServerToolResponse, error) {
 	var res v1.CallServerToolResponse
 	if err := c.client.CallUnary(ctx, mcpHostServiceCallServerToolSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *mcpHostServiceClient) Exchange(ctx context.Context, req *v1.ExchangeRequest) (McpHostServiceExchangeClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, mcpHostServiceExchangeSpec(), req)
+	if err != nil {
+		return McpHostServiceExchangeClientStream{}, err
+	}
+	return McpHostServiceExchangeClientStream{stream: stream}, nil
+}
+
+func (c *mcpHostServiceClient) AuthorizeServer(ctx context.Context, req *v1.AuthorizeServerRequest) (*v1.AuthorizeServerResponse, error) {
+	var res v1.AuthorizeServerResponse
+	if err := c.client.CallUnary(ctx, mcpHostServiceAuthorizeServerSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *mcpHostServiceClient) RestartServer(ctx context.Context, req *v1.RestartServerRequest) (*v1.RestartServerResponse, error) {
+	var res v1.RestartServerResponse
+	if err := c.client.CallUnary(ctx, mcpHostServiceRestartServerSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -202,6 +327,38 @@ func (h mcpHostServiceHandler) callServerTool(ctx context.Context, _ connect.Spe
 		return err
 	}
 	res, err := h.svc.CallServerTool(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h mcpHostServiceHandler) exchange(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ExchangeRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.Exchange(ctx, &req, McpHostServiceExchangeServerStream{stream: stream})
+}
+
+func (h mcpHostServiceHandler) authorizeServer(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.AuthorizeServerRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.AuthorizeServer(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h mcpHostServiceHandler) restartServer(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.RestartServerRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.RestartServer(ctx, &req)
 	if err != nil {
 		return err
 	}

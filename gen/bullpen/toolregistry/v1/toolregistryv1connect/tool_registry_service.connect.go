@@ -39,6 +39,39 @@ const (
 	// ToolRegistryServiceRestoreCallsProcedure is the procedure name of the ToolRegistryService's
 	// RestoreCalls RPC.
 	ToolRegistryServiceRestoreCallsProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/RestoreCalls"
+	// ToolRegistryServiceGetCallProcedure is the procedure name of the ToolRegistryService's GetCall
+	// RPC.
+	ToolRegistryServiceGetCallProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/GetCall"
+	// ToolRegistryServiceListApprovalsProcedure is the procedure name of the ToolRegistryService's
+	// ListApprovals RPC.
+	ToolRegistryServiceListApprovalsProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/ListApprovals"
+	// ToolRegistryServiceDecideApprovalProcedure is the procedure name of the ToolRegistryService's
+	// DecideApproval RPC.
+	ToolRegistryServiceDecideApprovalProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/DecideApproval"
+	// ToolRegistryServiceCancelApprovalProcedure is the procedure name of the ToolRegistryService's
+	// CancelApproval RPC.
+	ToolRegistryServiceCancelApprovalProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/CancelApproval"
+	// ToolRegistryServiceExplainToolProcedure is the procedure name of the ToolRegistryService's
+	// ExplainTool RPC.
+	ToolRegistryServiceExplainToolProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/ExplainTool"
+	// ToolRegistryServiceSimulatePolicyProcedure is the procedure name of the ToolRegistryService's
+	// SimulatePolicy RPC.
+	ToolRegistryServiceSimulatePolicyProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/SimulatePolicy"
+	// ToolRegistryServiceListToolChangesProcedure is the procedure name of the ToolRegistryService's
+	// ListToolChanges RPC.
+	ToolRegistryServiceListToolChangesProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/ListToolChanges"
+	// ToolRegistryServiceAcceptToolChangeProcedure is the procedure name of the ToolRegistryService's
+	// AcceptToolChange RPC.
+	ToolRegistryServiceAcceptToolChangeProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/AcceptToolChange"
+	// ToolRegistryServiceListToolSkillsProcedure is the procedure name of the ToolRegistryService's
+	// ListToolSkills RPC.
+	ToolRegistryServiceListToolSkillsProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/ListToolSkills"
+	// ToolRegistryServiceLoadToolSkillProcedure is the procedure name of the ToolRegistryService's
+	// LoadToolSkill RPC.
+	ToolRegistryServiceLoadToolSkillProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/LoadToolSkill"
+	// ToolRegistryServiceReadToolResultProcedure is the procedure name of the ToolRegistryService's
+	// ReadToolResult RPC.
+	ToolRegistryServiceReadToolResultProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/ReadToolResult"
 )
 
 var (
@@ -80,6 +113,91 @@ var (
 			Procedure:  ToolRegistryServiceRestoreCallsProcedure,
 		}
 	})
+	toolRegistryServiceGetCallSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("GetCall"),
+			Procedure:        ToolRegistryServiceGetCallProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	toolRegistryServiceListApprovalsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("ListApprovals"),
+			Procedure:        ToolRegistryServiceListApprovalsProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	toolRegistryServiceDecideApprovalSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("DecideApproval"),
+			Procedure:  ToolRegistryServiceDecideApprovalProcedure,
+		}
+	})
+	toolRegistryServiceCancelApprovalSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("CancelApproval"),
+			Procedure:  ToolRegistryServiceCancelApprovalProcedure,
+		}
+	})
+	toolRegistryServiceExplainToolSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("ExplainTool"),
+			Procedure:        ToolRegistryServiceExplainToolProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	toolRegistryServiceSimulatePolicySpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("SimulatePolicy"),
+			Procedure:        ToolRegistryServiceSimulatePolicyProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	toolRegistryServiceListToolChangesSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("ListToolChanges"),
+			Procedure:        ToolRegistryServiceListToolChangesProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	toolRegistryServiceAcceptToolChangeSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("AcceptToolChange"),
+			Procedure:  ToolRegistryServiceAcceptToolChangeProcedure,
+		}
+	})
+	toolRegistryServiceListToolSkillsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("ListToolSkills"),
+			Procedure:        ToolRegistryServiceListToolSkillsProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	toolRegistryServiceLoadToolSkillSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("LoadToolSkill"),
+			Procedure:        ToolRegistryServiceLoadToolSkillProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	toolRegistryServiceReadToolResultSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("ReadToolResult"),
+			Procedure:        ToolRegistryServiceReadToolResultProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
 )
 
 // ToolRegistryServiceClient is a client for the bullpen.toolregistry.v1.ToolRegistryService
@@ -98,6 +216,32 @@ type ToolRegistryServiceClient interface {
 	// RestoreCalls writes audit rows that a crash lost, from a turn's journal. Rows that exist stay as they are. Only the turn
 	// service may call it.
 	RestoreCalls(context.Context, *v1.RestoreCallsRequest) (*v1.RestoreCallsResponse, error)
+	// GetCall answers one audited call, whole.
+	GetCall(context.Context, *v1.GetCallRequest) (*v1.GetCallResponse, error)
+	// ListApprovals lists calls that wait for an operator, or waited, newest first.
+	ListApprovals(context.Context, *v1.ListApprovalsRequest) (*v1.ListApprovalsResponse, error)
+	// DecideApproval approves or denies a call that waits. An approved call is made at once, with the arguments that were approved
+	// and as the seat that asked, once however often it is approved; the seat gets the result as mail. One that was decided before
+	// is refused with `already_answered`, one that expired or was cancelled with `conflict`.
+	DecideApproval(context.Context, *v1.DecideApprovalRequest) (*v1.DecideApprovalResponse, error)
+	// CancelApproval takes a question back: an operator, or the seat that caused it.
+	CancelApproval(context.Context, *v1.CancelApprovalRequest) (*v1.CancelApprovalResponse, error)
+	// ExplainTool says why a seat has a tool, or lacks it, and which rule decides about a call of it.
+	ExplainTool(context.Context, *v1.ExplainToolRequest) (*v1.ExplainToolResponse, error)
+	// SimulatePolicy runs a changed policy over recorded calls and answers those that it would decide in another way.
+	SimulatePolicy(context.Context, *v1.SimulatePolicyRequest) (*v1.SimulatePolicyResponse, error)
+	// ListToolChanges lists tools whose definition is not what was first seen, with both.
+	ListToolChanges(context.Context, *v1.ListToolChangesRequest) (*v1.ListToolChangesResponse, error)
+	// AcceptToolChange takes a definition as the one that is known. `stale_version` when the tool changed again since.
+	AcceptToolChange(context.Context, *v1.AcceptToolChangeRequest) (*v1.AcceptToolChangeResponse, error)
+	// ListToolSkills lists the tool skills that are in force, in the order of their keys.
+	ListToolSkills(context.Context, *v1.ListToolSkillsRequest) (*v1.ListToolSkillsResponse, error)
+	// Loads the whole text of a tool skill: how this company wants a tool used. Skills are listed with your tools by key; load one
+	// before you use the tools that it names. A skill that is marked as required holds those tools back until it was loaded.
+	LoadToolSkill(context.Context, *v1.LoadToolSkillRequest) (*v1.LoadToolSkillResponse, error)
+	// Reads a tool's result that you were shown a summary of, whole, a page at a time. The summary names the call; start at
+	// offset 0 and go on with `next_offset` until there is none.
+	ReadToolResult(context.Context, *v1.ReadToolResultRequest) (*v1.ReadToolResultResponse, error)
 }
 
 // NewToolRegistryServiceClient constructs a client for the
@@ -123,6 +267,32 @@ type ToolRegistryServiceHandler interface {
 	// RestoreCalls writes audit rows that a crash lost, from a turn's journal. Rows that exist stay as they are. Only the turn
 	// service may call it.
 	RestoreCalls(context.Context, *v1.RestoreCallsRequest) (*v1.RestoreCallsResponse, error)
+	// GetCall answers one audited call, whole.
+	GetCall(context.Context, *v1.GetCallRequest) (*v1.GetCallResponse, error)
+	// ListApprovals lists calls that wait for an operator, or waited, newest first.
+	ListApprovals(context.Context, *v1.ListApprovalsRequest) (*v1.ListApprovalsResponse, error)
+	// DecideApproval approves or denies a call that waits. An approved call is made at once, with the arguments that were approved
+	// and as the seat that asked, once however often it is approved; the seat gets the result as mail. One that was decided before
+	// is refused with `already_answered`, one that expired or was cancelled with `conflict`.
+	DecideApproval(context.Context, *v1.DecideApprovalRequest) (*v1.DecideApprovalResponse, error)
+	// CancelApproval takes a question back: an operator, or the seat that caused it.
+	CancelApproval(context.Context, *v1.CancelApprovalRequest) (*v1.CancelApprovalResponse, error)
+	// ExplainTool says why a seat has a tool, or lacks it, and which rule decides about a call of it.
+	ExplainTool(context.Context, *v1.ExplainToolRequest) (*v1.ExplainToolResponse, error)
+	// SimulatePolicy runs a changed policy over recorded calls and answers those that it would decide in another way.
+	SimulatePolicy(context.Context, *v1.SimulatePolicyRequest) (*v1.SimulatePolicyResponse, error)
+	// ListToolChanges lists tools whose definition is not what was first seen, with both.
+	ListToolChanges(context.Context, *v1.ListToolChangesRequest) (*v1.ListToolChangesResponse, error)
+	// AcceptToolChange takes a definition as the one that is known. `stale_version` when the tool changed again since.
+	AcceptToolChange(context.Context, *v1.AcceptToolChangeRequest) (*v1.AcceptToolChangeResponse, error)
+	// ListToolSkills lists the tool skills that are in force, in the order of their keys.
+	ListToolSkills(context.Context, *v1.ListToolSkillsRequest) (*v1.ListToolSkillsResponse, error)
+	// Loads the whole text of a tool skill: how this company wants a tool used. Skills are listed with your tools by key; load one
+	// before you use the tools that it names. A skill that is marked as required holds those tools back until it was loaded.
+	LoadToolSkill(context.Context, *v1.LoadToolSkillRequest) (*v1.LoadToolSkillResponse, error)
+	// Reads a tool's result that you were shown a summary of, whole, a page at a time. The summary names the call; start at
+	// offset 0 and go on with `next_offset` until there is none.
+	ReadToolResult(context.Context, *v1.ReadToolResultRequest) (*v1.ReadToolResultResponse, error)
 }
 
 // RegisterToolRegistryServiceHandler registers svc as the
@@ -135,6 +305,17 @@ func RegisterToolRegistryServiceHandler(server *connect.Server, svc ToolRegistry
 		connect.Method{Spec: toolRegistryServiceListMcpServersSpec(), Handler: adapter.listMcpServers},
 		connect.Method{Spec: toolRegistryServiceListCallsSpec(), Handler: adapter.listCalls},
 		connect.Method{Spec: toolRegistryServiceRestoreCallsSpec(), Handler: adapter.restoreCalls},
+		connect.Method{Spec: toolRegistryServiceGetCallSpec(), Handler: adapter.getCall},
+		connect.Method{Spec: toolRegistryServiceListApprovalsSpec(), Handler: adapter.listApprovals},
+		connect.Method{Spec: toolRegistryServiceDecideApprovalSpec(), Handler: adapter.decideApproval},
+		connect.Method{Spec: toolRegistryServiceCancelApprovalSpec(), Handler: adapter.cancelApproval},
+		connect.Method{Spec: toolRegistryServiceExplainToolSpec(), Handler: adapter.explainTool},
+		connect.Method{Spec: toolRegistryServiceSimulatePolicySpec(), Handler: adapter.simulatePolicy},
+		connect.Method{Spec: toolRegistryServiceListToolChangesSpec(), Handler: adapter.listToolChanges},
+		connect.Method{Spec: toolRegistryServiceAcceptToolChangeSpec(), Handler: adapter.acceptToolChange},
+		connect.Method{Spec: toolRegistryServiceListToolSkillsSpec(), Handler: adapter.listToolSkills},
+		connect.Method{Spec: toolRegistryServiceLoadToolSkillSpec(), Handler: adapter.loadToolSkill},
+		connect.Method{Spec: toolRegistryServiceReadToolResultSpec(), Handler: adapter.readToolResult},
 	)
 }
 
@@ -159,6 +340,50 @@ func (UnimplementedToolRegistryServiceHandler) ListCalls(context.Context, *v1.Li
 
 func (UnimplementedToolRegistryServiceHandler) RestoreCalls(context.Context, *v1.RestoreCallsRequest) (*v1.RestoreCallsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.RestoreCalls is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) GetCall(context.Context, *v1.GetCallRequest) (*v1.GetCallResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.GetCall is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) ListApprovals(context.Context, *v1.ListApprovalsRequest) (*v1.ListApprovalsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.ListApprovals is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) DecideApproval(context.Context, *v1.DecideApprovalRequest) (*v1.DecideApprovalResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.DecideApproval is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) CancelApproval(context.Context, *v1.CancelApprovalRequest) (*v1.CancelApprovalResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.CancelApproval is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) ExplainTool(context.Context, *v1.ExplainToolRequest) (*v1.ExplainToolResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.ExplainTool is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) SimulatePolicy(context.Context, *v1.SimulatePolicyRequest) (*v1.SimulatePolicyResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.SimulatePolicy is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) ListToolChanges(context.Context, *v1.ListToolChangesRequest) (*v1.ListToolChangesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.ListToolChanges is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) AcceptToolChange(context.Context, *v1.AcceptToolChangeRequest) (*v1.AcceptToolChangeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.AcceptToolChange is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) ListToolSkills(context.Context, *v1.ListToolSkillsRequest) (*v1.ListToolSkillsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.ListToolSkills is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) LoadToolSkill(context.Context, *v1.LoadToolSkillRequest) (*v1.LoadToolSkillResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.LoadToolSkill is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) ReadToolResult(context.Context, *v1.ReadToolResultRequest) (*v1.ReadToolResultResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.ReadToolResult is not implemented")
 }
 
 type toolRegistryServiceClient struct {
@@ -200,6 +425,94 @@ func (c *toolRegistryServiceClient) ListCalls(ctx context.Context, req *v1.ListC
 func (c *toolRegistryServiceClient) RestoreCalls(ctx context.Context, req *v1.RestoreCallsRequest) (*v1.RestoreCallsResponse, error) {
 	var res v1.RestoreCallsResponse
 	if err := c.client.CallUnary(ctx, toolRegistryServiceRestoreCallsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) GetCall(ctx context.Context, req *v1.GetCallRequest) (*v1.GetCallResponse, error) {
+	var res v1.GetCallResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceGetCallSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) ListApprovals(ctx context.Context, req *v1.ListApprovalsRequest) (*v1.ListApprovalsResponse, error) {
+	var res v1.ListApprovalsResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceListApprovalsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) DecideApproval(ctx context.Context, req *v1.DecideApprovalRequest) (*v1.DecideApprovalResponse, error) {
+	var res v1.DecideApprovalResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceDecideApprovalSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) CancelApproval(ctx context.Context, req *v1.CancelApprovalRequest) (*v1.CancelApprovalResponse, error) {
+	var res v1.CancelApprovalResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceCancelApprovalSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) ExplainTool(ctx context.Context, req *v1.ExplainToolRequest) (*v1.ExplainToolResponse, error) {
+	var res v1.ExplainToolResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceExplainToolSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) SimulatePolicy(ctx context.Context, req *v1.SimulatePolicyRequest) (*v1.SimulatePolicyResponse, error) {
+	var res v1.SimulatePolicyResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceSimulatePolicySpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) ListToolChanges(ctx context.Context, req *v1.ListToolChangesRequest) (*v1.ListToolChangesResponse, error) {
+	var res v1.ListToolChangesResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceListToolChangesSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) AcceptToolChange(ctx context.Context, req *v1.AcceptToolChangeRequest) (*v1.AcceptToolChangeResponse, error) {
+	var res v1.AcceptToolChangeResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceAcceptToolChangeSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) ListToolSkills(ctx context.Context, req *v1.ListToolSkillsRequest) (*v1.ListToolSkillsResponse, error) {
+	var res v1.ListToolSkillsResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceListToolSkillsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) LoadToolSkill(ctx context.Context, req *v1.LoadToolSkillRequest) (*v1.LoadToolSkillResponse, error) {
+	var res v1.LoadToolSkillResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceLoadToolSkillSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) ReadToolResult(ctx context.Context, req *v1.ReadToolResultRequest) (*v1.ReadToolResultResponse, error) {
+	var res v1.ReadToolResultResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceReadToolResultSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -261,6 +574,138 @@ func (h toolRegistryServiceHandler) restoreCalls(ctx context.Context, _ connect.
 		return err
 	}
 	res, err := h.svc.RestoreCalls(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) getCall(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetCallRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.GetCall(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) listApprovals(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListApprovalsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListApprovals(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) decideApproval(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.DecideApprovalRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.DecideApproval(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) cancelApproval(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.CancelApprovalRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.CancelApproval(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) explainTool(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ExplainToolRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ExplainTool(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) simulatePolicy(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.SimulatePolicyRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.SimulatePolicy(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) listToolChanges(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListToolChangesRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListToolChanges(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) acceptToolChange(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.AcceptToolChangeRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.AcceptToolChange(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) listToolSkills(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListToolSkillsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListToolSkills(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) loadToolSkill(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.LoadToolSkillRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.LoadToolSkill(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) readToolResult(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ReadToolResultRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ReadToolResult(ctx, &req)
 	if err != nil {
 		return err
 	}

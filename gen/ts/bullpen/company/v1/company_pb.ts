@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/company/v1/company.proto.
  */
 export const file_bullpen_company_v1_company: GenFile = /*@__PURE__*/
-  fileDesc("CiBidWxscGVuL2NvbXBhbnkvdjEvY29tcGFueS5wcm90bxISYnVsbHBlbi5jb21wYW55LnYxIuMBCghSZXZpc2lvbhITCgtyZXZpc2lvbl9pZBgBIAEoCRIaChJwYXJlbnRfcmV2aXNpb25faWQYAiABKAkSDQoFZXBvY2gYAyABKAUSDgoGYWN0aXZlGAQgASgIEhIKCmNyZWF0ZWRfYnkYBSABKAkSDwoHc3VtbWFyeRgGIAEoCRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoNYWN0aXZhdGVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoHUHJvYmxlbRIMCgRwYXRoGAEgASgJEgwKBGxpbmUYAiABKAUSDgoGY29sdW1uGAMgASgFEg8KB21lc3NhZ2UYBCABKAkSDAoEa2luZBgFIAEoCSLiBAoHQ29tcGFueRITCgtyZXZpc2lvbl9pZBgBIAEoCRINCgVlcG9jaBgCIAEoBRIMCgRuYW1lGAMgASgJEg8KB21pc3Npb24YBCABKAkSDgoGdmlzaW9uGAUgASgJEhAKCHRpbWV6b25lGAYgASgJEhAKCHBvbGljaWVzGAcgAygJEicKBXVuaXRzGAggAygLMhguYnVsbHBlbi5jb21wYW55LnYxLlVuaXQSJwoFc2VhdHMYCSADKAsyGC5idWxscGVuLmNvbXBhbnkudjEuU2VhdBIyCgttY3Bfc2VydmVycxgKIAMoCzIdLmJ1bGxwZW4uY29tcGFueS52MS5NY3BTZXJ2ZXISNgoNbGxtX3Byb3ZpZGVycxgLIAMoCzIfLmJ1bGxwZW4uY29tcGFueS52MS5MbG1Qcm92aWRlchIzCgt0dXJuX2VuZ2luZRgMIAEoCzIeLmJ1bGxwZW4uY29tcGFueS52MS5UdXJuRW5naW5lEhcKD3RyYWNrZXJfYmFja2VuZBgNIAEoCRIZChFrbm93bGVkZ2VfYmFja2VuZBgOIAEoCRI2CgxpbnRlZ3JhdGlvbnMYDyABKAsyIC5idWxscGVuLmNvbXBhbnkudjEuSW50ZWdyYXRpb25zEiYKBG1haWwYECABKAsyGC5idWxscGVuLmNvbXBhbnkudjEuTWFpbBI1Cgx0b29sX3Jlc3VsdHMYESABKAsyHy5idWxscGVuLmNvbXBhbnkudjEuVG9vbFJlc3VsdHMSIgoabG9vcF9ndWFyZF9pZGVudGljYWxfY2FsbHMYEiABKAUipQEKBFVuaXQSDwoHdW5pdF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHR5cGUYAyABKAkSEQoJcGFyZW50X2lkGAQgASgJEgwKBGxlYWQYBSABKAkSDwoHcHVycG9zZRgGIAEoCRINCgVnb2FscxgHIAMoCRIPCgdjaGFubmVsGAggASgJEg8KB3Byb2plY3QYCSABKAkSDQoFc3BhY2UYCiABKAkipAUKBFNlYXQSDgoGaGFuZGxlGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEa2luZBgDIAEoCRIPCgd1bml0X2lkGAQgASgJEg0KBWVtYWlsGAUgASgJEgwKBGdvYWwYBiABKAkSEQoJYmFja3N0b3J5GAcgASgJEhgKEHJlc3BvbnNpYmlsaXRpZXMYCCADKAkSHQoVYmVoYXZpb3JhbF9ndWlkZWxpbmVzGAkgAygJEg8KB21hbmFnZXMYCiADKAkSOAoIY29udGFjdHMYCyADKAsyJi5idWxscGVuLmNvbXBhbnkudjEuU2VhdC5Db250YWN0c0VudHJ5Ei4KA2xsbRgMIAMoCzIhLmJ1bGxwZW4uY29tcGFueS52MS5TZWF0LkxsbUVudHJ5EjUKB21jcF9lbnYYDSADKAsyJC5idWxscGVuLmNvbXBhbnkudjEuU2VhdC5NY3BFbnZFbnRyeRIrCgVzbGFjaxgOIAEoCzIcLmJ1bGxwZW4uY29tcGFueS52MS5TbGFja0FwcBIxCgZnaXRodWIYDyABKAsyIS5idWxscGVuLmNvbXBhbnkudjEuR2l0aHViQWNjb3VudBIUCgxhdmFpbGFiaWxpdHkYECABKAkaLwoNQ29udGFjdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGk0KCExsbUVudHJ5EgsKA2tleRgBIAEoCRIwCgV2YWx1ZRgCIAEoCzIhLmJ1bGxwZW4uY29tcGFueS52MS5Qcm92aWRlckNoYWluOgI4ARpOCgtNY3BFbnZFbnRyeRILCgNrZXkYASABKAkSLgoFdmFsdWUYAiABKAsyHy5idWxscGVuLmNvbXBhbnkudjEuRW52aXJvbm1lbnQ6AjgBIiIKDVByb3ZpZGVyQ2hhaW4SEQoJcHJvdmlkZXJzGAEgAygJIoIBCgtFbnZpcm9ubWVudBJBCgl2YXJpYWJsZXMYASADKAsyLi5idWxscGVuLmNvbXBhbnkudjEuRW52aXJvbm1lbnQuVmFyaWFibGVzRW50cnkaMAoOVmFyaWFibGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJXCghTbGFja0FwcBILCgNhcHAYASABKAkSEQoJYm90X3Rva2VuGAIgASgJEhYKDnNpZ25pbmdfc2VjcmV0GAMgASgJEhMKC2JvdF91c2VyX2lkGAQgASgJIi0KDUdpdGh1YkFjY291bnQSDQoFbG9naW4YASABKAkSDQoFdG9rZW4YAiABKAkiygQKCU1jcFNlcnZlchIMCgRuYW1lGAEgASgJEhEKCXRyYW5zcG9ydBgCIAEoCRIPCgdjb21tYW5kGAMgASgJEgwKBGFyZ3MYBCADKAkSMwoDZW52GAUgAygLMiYuYnVsbHBlbi5jb21wYW55LnYxLk1jcFNlcnZlci5FbnZFbnRyeRILCgN1cmwYBiABKAkSOwoHaGVhZGVycxgHIAMoCzIqLmJ1bGxwZW4uY29tcGFueS52MS5NY3BTZXJ2ZXIuSGVhZGVyc0VudHJ5Eg4KBnNoYXJlZBgIIAEoCBITCgt0b29sX3ByZWZpeBgJIAEoCRJMChB0b29sX2Fubm90YXRpb25zGAogAygLMjIuYnVsbHBlbi5jb21wYW55LnYxLk1jcFNlcnZlci5Ub29sQW5ub3RhdGlvbnNFbnRyeRIQCghzdXJmYWNlcxgLIAMoCRIfChdzdGFydHVwX3RpbWVvdXRfc2Vjb25kcxgMIAEoBRIfChdyZXF1ZXN0X3RpbWVvdXRfc2Vjb25kcxgNIAEoBRoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGlsKFFRvb2xBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRIyCgV2YWx1ZRgCIAEoCzIjLmJ1bGxwZW4uY29tcGFueS52MS5Ub29sQW5ub3RhdGlvbnM6AjgBIrEBCg9Ub29sQW5ub3RhdGlvbnMSFgoJcmVhZF9vbmx5GAEgASgISACIAQESGAoLZGVzdHJ1Y3RpdmUYAiABKAhIAYgBARIXCgppZGVtcG90ZW50GAMgASgISAKIAQESFwoKb3Blbl93b3JsZBgEIAEoCEgDiAEBQgwKCl9yZWFkX29ubHlCDgoMX2Rlc3RydWN0aXZlQg0KC19pZGVtcG90ZW50Qg0KC19vcGVuX3dvcmxkIuUBCgtMbG1Qcm92aWRlchILCgNrZXkYASABKAkSDAoEdHlwZRgCIAEoCRINCgVtb2RlbBgDIAEoCRIQCghiYXNlX3VybBgEIAEoCRIQCghhcGlfa2V5cxgFIAMoCRIXCg90aW1lb3V0X3NlY29uZHMYBiABKAUSIwobcmF0ZV9saW1pdF9jb29sZG93bl9zZWNvbmRzGAcgASgFEh0KFWF1dGhfY29vbGRvd25fc2Vjb25kcxgIIAEoBRIZChFtYXhfb3V0cHV0X3Rva2VucxgJIAEoBRIQCghzY2VuYXJpbxgKIAEoCSJjCgpUdXJuRW5naW5lEhcKD21heF90b29sX3JvdW5kcxgBIAEoBRIeChZkZWxlZ2F0aW9uX2RlcHRoX2xpbWl0GAIgASgFEhwKFHRvb2xfdGltZW91dF9zZWNvbmRzGAMgASgFImMKDEludGVncmF0aW9ucxIXCg9wdWJsaWNfYmFzZV91cmwYASABKAkSHQoVZ2l0aHViX3dlYmhvb2tfc2VjcmV0GAIgASgJEhsKE3NsYWNrX3R5cGluZ19zdGF0dXMYAyABKAkiQwoETWFpbBIaChJjb2FsZXNjZV9tYXhfYmF0Y2gYASABKAUSHwoXY29hbGVzY2Vfd2luZG93X3NlY29uZHMYAiABKAUiLwoLVG9vbFJlc3VsdHMSDAoEbW9kZRgBIAEoCRISCgphdWRpdF9kYXlzGAIgASgFQs8BChZjb20uYnVsbHBlbi5jb21wYW55LnYxQgxDb21wYW55UHJvdG9QAVo9Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi9jb21wYW55L3YxO2NvbXBhbnl2MaICA0JDWKoCEkJ1bGxwZW4uQ29tcGFueS5WMcoCEkJ1bGxwZW5cQ29tcGFueVxWMeICHkJ1bGxwZW5cQ29tcGFueVxWMVxHUEJNZXRhZGF0YeoCFEJ1bGxwZW46OkNvbXBhbnk6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiBidWxscGVuL2NvbXBhbnkvdjEvY29tcGFueS5wcm90bxISYnVsbHBlbi5jb21wYW55LnYxIuMBCghSZXZpc2lvbhITCgtyZXZpc2lvbl9pZBgBIAEoCRIaChJwYXJlbnRfcmV2aXNpb25faWQYAiABKAkSDQoFZXBvY2gYAyABKAUSDgoGYWN0aXZlGAQgASgIEhIKCmNyZWF0ZWRfYnkYBSABKAkSDwoHc3VtbWFyeRgGIAEoCRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoNYWN0aXZhdGVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiVAoHUHJvYmxlbRIMCgRwYXRoGAEgASgJEgwKBGxpbmUYAiABKAUSDgoGY29sdW1uGAMgASgFEg8KB21lc3NhZ2UYBCABKAkSDAoEa2luZBgFIAEoCSKyBgoHQ29tcGFueRITCgtyZXZpc2lvbl9pZBgBIAEoCRINCgVlcG9jaBgCIAEoBRIMCgRuYW1lGAMgASgJEg8KB21pc3Npb24YBCABKAkSDgoGdmlzaW9uGAUgASgJEhAKCHRpbWV6b25lGAYgASgJEhAKCHBvbGljaWVzGAcgAygJEicKBXVuaXRzGAggAygLMhguYnVsbHBlbi5jb21wYW55LnYxLlVuaXQSJwoFc2VhdHMYCSADKAsyGC5idWxscGVuLmNvbXBhbnkudjEuU2VhdBIyCgttY3Bfc2VydmVycxgKIAMoCzIdLmJ1bGxwZW4uY29tcGFueS52MS5NY3BTZXJ2ZXISNgoNbGxtX3Byb3ZpZGVycxgLIAMoCzIfLmJ1bGxwZW4uY29tcGFueS52MS5MbG1Qcm92aWRlchIzCgt0dXJuX2VuZ2luZRgMIAEoCzIeLmJ1bGxwZW4uY29tcGFueS52MS5UdXJuRW5naW5lEhcKD3RyYWNrZXJfYmFja2VuZBgNIAEoCRIZChFrbm93bGVkZ2VfYmFja2VuZBgOIAEoCRI2CgxpbnRlZ3JhdGlvbnMYDyABKAsyIC5idWxscGVuLmNvbXBhbnkudjEuSW50ZWdyYXRpb25zEiYKBG1haWwYECABKAsyGC5idWxscGVuLmNvbXBhbnkudjEuTWFpbBI1Cgx0b29sX3Jlc3VsdHMYESABKAsyHy5idWxscGVuLmNvbXBhbnkudjEuVG9vbFJlc3VsdHMSIgoabG9vcF9ndWFyZF9pZGVudGljYWxfY2FsbHMYEiABKAUSMwoLdG9vbF9wb2xpY3kYEyABKAsyHi5idWxscGVuLmNvbXBhbnkudjEuVG9vbFBvbGljeRJICg9za2lsbF92YXJpYWJsZXMYFCADKAsyLy5idWxscGVuLmNvbXBhbnkudjEuQ29tcGFueS5Ta2lsbFZhcmlhYmxlc0VudHJ5EhgKEHNraWxsc19jb250YWluZXIYFSABKAkaNQoTU2tpbGxWYXJpYWJsZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIqUBCgRVbml0Eg8KB3VuaXRfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgR0eXBlGAMgASgJEhEKCXBhcmVudF9pZBgEIAEoCRIMCgRsZWFkGAUgASgJEg8KB3B1cnBvc2UYBiABKAkSDQoFZ29hbHMYByADKAkSDwoHY2hhbm5lbBgIIAEoCRIPCgdwcm9qZWN0GAkgASgJEg0KBXNwYWNlGAogASgJIqQFCgRTZWF0Eg4KBmhhbmRsZRgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBGtpbmQYAyABKAkSDwoHdW5pdF9pZBgEIAEoCRINCgVlbWFpbBgFIAEoCRIMCgRnb2FsGAYgASgJEhEKCWJhY2tzdG9yeRgHIAEoCRIYChByZXNwb25zaWJpbGl0aWVzGAggAygJEh0KFWJlaGF2aW9yYWxfZ3VpZGVsaW5lcxgJIAMoCRIPCgdtYW5hZ2VzGAogAygJEjgKCGNvbnRhY3RzGAsgAygLMiYuYnVsbHBlbi5jb21wYW55LnYxLlNlYXQuQ29udGFjdHNFbnRyeRIuCgNsbG0YDCADKAsyIS5idWxscGVuLmNvbXBhbnkudjEuU2VhdC5MbG1FbnRyeRI1CgdtY3BfZW52GA0gAygLMiQuYnVsbHBlbi5jb21wYW55LnYxLlNlYXQuTWNwRW52RW50cnkSKwoFc2xhY2sYDiABKAsyHC5idWxscGVuLmNvbXBhbnkudjEuU2xhY2tBcHASMQoGZ2l0aHViGA8gASgLMiEuYnVsbHBlbi5jb21wYW55LnYxLkdpdGh1YkFjY291bnQSFAoMYXZhaWxhYmlsaXR5GBAgASgJGi8KDUNvbnRhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARpNCghMbG1FbnRyeRILCgNrZXkYASABKAkSMAoFdmFsdWUYAiABKAsyIS5idWxscGVuLmNvbXBhbnkudjEuUHJvdmlkZXJDaGFpbjoCOAEaTgoLTWNwRW52RW50cnkSCwoDa2V5GAEgASgJEi4KBXZhbHVlGAIgASgLMh8uYnVsbHBlbi5jb21wYW55LnYxLkVudmlyb25tZW50OgI4ASIiCg1Qcm92aWRlckNoYWluEhEKCXByb3ZpZGVycxgBIAMoCSKCAQoLRW52aXJvbm1lbnQSQQoJdmFyaWFibGVzGAEgAygLMi4uYnVsbHBlbi5jb21wYW55LnYxLkVudmlyb25tZW50LlZhcmlhYmxlc0VudHJ5GjAKDlZhcmlhYmxlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiVwoIU2xhY2tBcHASCwoDYXBwGAEgASgJEhEKCWJvdF90b2tlbhgCIAEoCRIWCg5zaWduaW5nX3NlY3JldBgDIAEoCRITCgtib3RfdXNlcl9pZBgEIAEoCSItCg1HaXRodWJBY2NvdW50Eg0KBWxvZ2luGAEgASgJEg0KBXRva2VuGAIgASgJIsoGCglNY3BTZXJ2ZXISDAoEbmFtZRgBIAEoCRIRCgl0cmFuc3BvcnQYAiABKAkSDwoHY29tbWFuZBgDIAEoCRIMCgRhcmdzGAQgAygJEjMKA2VudhgFIAMoCzImLmJ1bGxwZW4uY29tcGFueS52MS5NY3BTZXJ2ZXIuRW52RW50cnkSCwoDdXJsGAYgASgJEjsKB2hlYWRlcnMYByADKAsyKi5idWxscGVuLmNvbXBhbnkudjEuTWNwU2VydmVyLkhlYWRlcnNFbnRyeRIOCgZzaGFyZWQYCCABKAgSEwoLdG9vbF9wcmVmaXgYCSABKAkSTAoQdG9vbF9hbm5vdGF0aW9ucxgKIAMoCzIyLmJ1bGxwZW4uY29tcGFueS52MS5NY3BTZXJ2ZXIuVG9vbEFubm90YXRpb25zRW50cnkSEAoIc3VyZmFjZXMYCyADKAkSHwoXc3RhcnR1cF90aW1lb3V0X3NlY29uZHMYDCABKAUSHwoXcmVxdWVzdF90aW1lb3V0X3NlY29uZHMYDSABKAUSHwoXaW5zdGFsbF90aW1lb3V0X3NlY29uZHMYDiABKAUSEAoIcHJvdG9jb2wYDyABKAkSOwoNYXV0aG9yaXphdGlvbhgQIAEoCzIkLmJ1bGxwZW4uY29tcGFueS52MS5NY3BBdXRob3JpemF0aW9uElMKFHRvb2xfdGltZW91dF9zZWNvbmRzGBEgAygLMjUuYnVsbHBlbi5jb21wYW55LnYxLk1jcFNlcnZlci5Ub29sVGltZW91dFNlY29uZHNFbnRyeRoqCghFbnZFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGlsKFFRvb2xBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRIyCgV2YWx1ZRgCIAEoCzIjLmJ1bGxwZW4uY29tcGFueS52MS5Ub29sQW5ub3RhdGlvbnM6AjgBGjkKF1Rvb2xUaW1lb3V0U2Vjb25kc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAEiWwoQTWNwQXV0aG9yaXphdGlvbhINCgVncmFudBgBIAEoCRIRCgljbGllbnRfaWQYAiABKAkSFQoNY2xpZW50X3NlY3JldBgDIAEoCRIOCgZzY29wZXMYBCADKAkiaAoKVG9vbFBvbGljeRIrCgVydWxlcxgBIAMoCzIcLmJ1bGxwZW4uY29tcGFueS52MS5Ub29sUnVsZRIRCglvdGhlcndpc2UYAiABKAkSGgoSaG9sZF9jaGFuZ2VkX3Rvb2xzGAMgASgIIpwBCghUb29sUnVsZRIMCgRuYW1lGAEgASgJEg4KBmVmZmVjdBgCIAEoCRINCgVzZWF0cxgDIAMoCRINCgV1bml0cxgEIAMoCRINCgV0b29scxgFIAMoCRIPCgdzb3VyY2VzGAYgAygJEgwKBHdoZW4YByABKAkSDgoGcmVhc29uGAggASgJEhYKDmV4cGlyZV9zZWNvbmRzGAkgASgFIrEBCg9Ub29sQW5ub3RhdGlvbnMSFgoJcmVhZF9vbmx5GAEgASgISACIAQESGAoLZGVzdHJ1Y3RpdmUYAiABKAhIAYgBARIXCgppZGVtcG90ZW50GAMgASgISAKIAQESFwoKb3Blbl93b3JsZBgEIAEoCEgDiAEBQgwKCl9yZWFkX29ubHlCDgoMX2Rlc3RydWN0aXZlQg0KC19pZGVtcG90ZW50Qg0KC19vcGVuX3dvcmxkIuUBCgtMbG1Qcm92aWRlchILCgNrZXkYASABKAkSDAoEdHlwZRgCIAEoCRINCgVtb2RlbBgDIAEoCRIQCghiYXNlX3VybBgEIAEoCRIQCghhcGlfa2V5cxgFIAMoCRIXCg90aW1lb3V0X3NlY29uZHMYBiABKAUSIwobcmF0ZV9saW1pdF9jb29sZG93bl9zZWNvbmRzGAcgASgFEh0KFWF1dGhfY29vbGRvd25fc2Vjb25kcxgIIAEoBRIZChFtYXhfb3V0cHV0X3Rva2VucxgJIAEoBRIQCghzY2VuYXJpbxgKIAEoCSJjCgpUdXJuRW5naW5lEhcKD21heF90b29sX3JvdW5kcxgBIAEoBRIeChZkZWxlZ2F0aW9uX2RlcHRoX2xpbWl0GAIgASgFEhwKFHRvb2xfdGltZW91dF9zZWNvbmRzGAMgASgFImMKDEludGVncmF0aW9ucxIXCg9wdWJsaWNfYmFzZV91cmwYASABKAkSHQoVZ2l0aHViX3dlYmhvb2tfc2VjcmV0GAIgASgJEhsKE3NsYWNrX3R5cGluZ19zdGF0dXMYAyABKAkiQwoETWFpbBIaChJjb2FsZXNjZV9tYXhfYmF0Y2gYASABKAUSHwoXY29hbGVzY2Vfd2luZG93X3NlY29uZHMYAiABKAUiYAoLVG9vbFJlc3VsdHMSDAoEbW9kZRgBIAEoCRISCgphdWRpdF9kYXlzGAIgASgFEhwKFHN1bW1hcml6ZV9vdmVyX2J5dGVzGAMgASgFEhEKCXRvcF9pdGVtcxgEIAEoBULPAQoWY29tLmJ1bGxwZW4uY29tcGFueS52MUIMQ29tcGFueVByb3RvUAFaPWdpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vY29tcGFueS92MTtjb21wYW55djGiAgNCQ1iqAhJCdWxscGVuLkNvbXBhbnkuVjHKAhJCdWxscGVuXENvbXBhbnlcVjHiAh5CdWxscGVuXENvbXBhbnlcVjFcR1BCTWV0YWRhdGHqAhRCdWxscGVuOjpDb21wYW55OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Revision is a stored company document.
@@ -264,6 +264,27 @@ export type Company = Message<"bullpen.company.v1.Company"> & {
    * @generated from field: int32 loop_guard_identical_calls = 18;
    */
   loopGuardIdenticalCalls: number;
+
+  /**
+   * Who may call which tools.
+   *
+   * @generated from field: bullpen.company.v1.ToolPolicy tool_policy = 19;
+   */
+  toolPolicy?: ToolPolicy | undefined;
+
+  /**
+   * Values that tool skills may name as `${name}`; never secrets.
+   *
+   * @generated from field: map<string, string> skill_variables = 20;
+   */
+  skillVariables: { [key: string]: string };
+
+  /**
+   * The knowledge container whose pages are tool skills; empty when there is none.
+   *
+   * @generated from field: string skills_container = 21;
+   */
+  skillsContainer: string;
 };
 
 /**
@@ -679,7 +700,7 @@ export type McpServer = Message<"bullpen.company.v1.McpServer"> & {
   surfaces: string[];
 
   /**
-   * Seconds until it must be ready, install included.
+   * Seconds until it must be ready once its program runs and says its first word.
    *
    * @generated from field: int32 startup_timeout_seconds = 12;
    */
@@ -691,6 +712,34 @@ export type McpServer = Message<"bullpen.company.v1.McpServer"> & {
    * @generated from field: int32 request_timeout_seconds = 13;
    */
   requestTimeoutSeconds: number;
+
+  /**
+   * Seconds that its program may take until it says its first word: a package that is fetched and installed, a cold start.
+   *
+   * @generated from field: int32 install_timeout_seconds = 14;
+   */
+  installTimeoutSeconds: number;
+
+  /**
+   * What it speaks: `auto` to find out, `modern` or `legacy` when that is known.
+   *
+   * @generated from field: string protocol = 15;
+   */
+  protocol: string;
+
+  /**
+   * How we authorise ourselves at it, for http; absent when it wants nothing, or a header that is declared.
+   *
+   * @generated from field: bullpen.company.v1.McpAuthorization authorization = 16;
+   */
+  authorization?: McpAuthorization | undefined;
+
+  /**
+   * Seconds until a call of one tool is given up, by raw or prefixed name.
+   *
+   * @generated from field: map<string, int32> tool_timeout_seconds = 17;
+   */
+  toolTimeoutSeconds: { [key: string]: number };
 };
 
 /**
@@ -699,6 +748,160 @@ export type McpServer = Message<"bullpen.company.v1.McpServer"> & {
  */
 export const McpServerSchema: GenMessage<McpServer> = /*@__PURE__*/
   messageDesc(file_bullpen_company_v1_company, 9);
+
+/**
+ * McpAuthorization says how an OAuth token for a server is had.
+ *
+ * @generated from message bullpen.company.v1.McpAuthorization
+ */
+export type McpAuthorization = Message<"bullpen.company.v1.McpAuthorization"> & {
+  /**
+   * `client_credentials`, or `authorization_code`, where an operator consents once in a browser.
+   *
+   * @generated from field: string grant = 1;
+   */
+  grant: string;
+
+  /**
+   * The client that was registered for us; empty to register by the client's metadata document or dynamically.
+   *
+   * @generated from field: string client_id = 2;
+   */
+  clientId: string;
+
+  /**
+   * A template; empty for a public client.
+   *
+   * @generated from field: string client_secret = 3;
+   */
+  clientSecret: string;
+
+  /**
+   * What to ask for; empty for what the server says it needs.
+   *
+   * @generated from field: repeated string scopes = 4;
+   */
+  scopes: string[];
+};
+
+/**
+ * Describes the message bullpen.company.v1.McpAuthorization.
+ * Use `create(McpAuthorizationSchema)` to create a new message.
+ */
+export const McpAuthorizationSchema: GenMessage<McpAuthorization> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company, 10);
+
+/**
+ * ToolPolicy decides about calls, rule after rule: the first that fits decides.
+ *
+ * @generated from message bullpen.company.v1.ToolPolicy
+ */
+export type ToolPolicy = Message<"bullpen.company.v1.ToolPolicy"> & {
+  /**
+   * In document order.
+   *
+   * @generated from field: repeated bullpen.company.v1.ToolRule rules = 1;
+   */
+  rules: ToolRule[];
+
+  /**
+   * What holds where no rule fits: `allow` or `deny`.
+   *
+   * @generated from field: string otherwise = 2;
+   */
+  otherwise: string;
+
+  /**
+   * A tool whose definition changed after it was first seen waits for an operator.
+   *
+   * @generated from field: bool hold_changed_tools = 3;
+   */
+  holdChangedTools: boolean;
+};
+
+/**
+ * Describes the message bullpen.company.v1.ToolPolicy.
+ * Use `create(ToolPolicySchema)` to create a new message.
+ */
+export const ToolPolicySchema: GenMessage<ToolPolicy> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company, 11);
+
+/**
+ * ToolRule fits a call when everything that it names fits; a list that is empty fits all.
+ *
+ * @generated from message bullpen.company.v1.ToolRule
+ */
+export type ToolRule = Message<"bullpen.company.v1.ToolRule"> & {
+  /**
+   * Unique; decisions are stored under it.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * `allow`, `deny` or `ask`.
+   *
+   * @generated from field: string effect = 2;
+   */
+  effect: string;
+
+  /**
+   * Handles.
+   *
+   * @generated from field: repeated string seats = 3;
+   */
+  seats: string[];
+
+  /**
+   * Units, by id; their sub-units are in them.
+   *
+   * @generated from field: repeated string units = 4;
+   */
+  units: string[];
+
+  /**
+   * Names, with `*` for any run of characters.
+   *
+   * @generated from field: repeated string tools = 5;
+   */
+  tools: string[];
+
+  /**
+   * `builtin`, or `mcp:<server>`, with `*` for any run of characters.
+   *
+   * @generated from field: repeated string sources = 6;
+   */
+  sources: string[];
+
+  /**
+   * A condition in CEL over `seat`, `tool` and `args`; empty when there is none.
+   *
+   * @generated from field: string when = 7;
+   */
+  when: string;
+
+  /**
+   * Why; the caller reads it.
+   *
+   * @generated from field: string reason = 8;
+   */
+  reason: string;
+
+  /**
+   * Seconds that a question waits for its answer, for `ask`.
+   *
+   * @generated from field: int32 expire_seconds = 9;
+   */
+  expireSeconds: number;
+};
+
+/**
+ * Describes the message bullpen.company.v1.ToolRule.
+ * Use `create(ToolRuleSchema)` to create a new message.
+ */
+export const ToolRuleSchema: GenMessage<ToolRule> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company, 12);
 
 /**
  * ToolAnnotations are hints; one that is not set claims nothing.
@@ -740,7 +943,7 @@ export type ToolAnnotations = Message<"bullpen.company.v1.ToolAnnotations"> & {
  * Use `create(ToolAnnotationsSchema)` to create a new message.
  */
 export const ToolAnnotationsSchema: GenMessage<ToolAnnotations> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company, 10);
+  messageDesc(file_bullpen_company_v1_company, 13);
 
 /**
  * LlmProvider is a model to call.
@@ -824,7 +1027,7 @@ export type LlmProvider = Message<"bullpen.company.v1.LlmProvider"> & {
  * Use `create(LlmProviderSchema)` to create a new message.
  */
 export const LlmProviderSchema: GenMessage<LlmProvider> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company, 11);
+  messageDesc(file_bullpen_company_v1_company, 14);
 
 /**
  * TurnEngine bounds a turn.
@@ -859,7 +1062,7 @@ export type TurnEngine = Message<"bullpen.company.v1.TurnEngine"> & {
  * Use `create(TurnEngineSchema)` to create a new message.
  */
 export const TurnEngineSchema: GenMessage<TurnEngine> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company, 12);
+  messageDesc(file_bullpen_company_v1_company, 15);
 
 /**
  * Integrations is what inbound webhooks need.
@@ -894,7 +1097,7 @@ export type Integrations = Message<"bullpen.company.v1.Integrations"> & {
  * Use `create(IntegrationsSchema)` to create a new message.
  */
 export const IntegrationsSchema: GenMessage<Integrations> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company, 13);
+  messageDesc(file_bullpen_company_v1_company, 16);
 
 /**
  * Mail bounds how a seat's mailbox is drained.
@@ -922,7 +1125,7 @@ export type Mail = Message<"bullpen.company.v1.Mail"> & {
  * Use `create(MailSchema)` to create a new message.
  */
 export const MailSchema: GenMessage<Mail> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company, 14);
+  messageDesc(file_bullpen_company_v1_company, 17);
 
 /**
  * ToolResults says how tool results reach the model.
@@ -943,6 +1146,20 @@ export type ToolResults = Message<"bullpen.company.v1.ToolResults"> & {
    * @generated from field: int32 audit_days = 2;
    */
   auditDays: number;
+
+  /**
+   * Results above this many bytes are summarised, in the mode `summarize`.
+   *
+   * @generated from field: int32 summarize_over_bytes = 3;
+   */
+  summarizeOverBytes: number;
+
+  /**
+   * Members of a list that a summary shows whole.
+   *
+   * @generated from field: int32 top_items = 4;
+   */
+  topItems: number;
 };
 
 /**
@@ -950,5 +1167,5 @@ export type ToolResults = Message<"bullpen.company.v1.ToolResults"> & {
  * Use `create(ToolResultsSchema)` to create a new message.
  */
 export const ToolResultsSchema: GenMessage<ToolResults> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company, 15);
+  messageDesc(file_bullpen_company_v1_company, 18);
 

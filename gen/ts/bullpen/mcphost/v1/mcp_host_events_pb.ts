@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/mcphost/v1/mcp_host_events.proto.
  */
 export const file_bullpen_mcphost_v1_mcp_host_events: GenFile = /*@__PURE__*/
-  fileDesc("CihidWxscGVuL21jcGhvc3QvdjEvbWNwX2hvc3RfZXZlbnRzLnByb3RvEhJidWxscGVuLm1jcGhvc3QudjEi7QEKC1NlcnZlckV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEi4KCm9jY3VyX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNlcXVlbmNlGAMgASgDEj8KEGluc3RhbmNlX2NoYW5nZWQYBCABKAsyIy5idWxscGVuLm1jcGhvc3QudjEuSW5zdGFuY2VDaGFuZ2VkSAASQQoRY2F0YWxvZ3VlX2NoYW5nZWQYBSABKAsyJC5idWxscGVuLm1jcGhvc3QudjEuQ2F0YWxvZ3VlQ2hhbmdlZEgAQgYKBGZhY3QiXAoPSW5zdGFuY2VDaGFuZ2VkEg4KBnNlcnZlchgBIAEoCRIMCgRub2RlGAIgASgJEgwKBHNlYXQYAyABKAkSDQoFc3RhdGUYBCABKAkSDgoGcmVhc29uGAUgASgJIkAKEENhdGFsb2d1ZUNoYW5nZWQSDgoGc2VydmVyGAEgASgJEgwKBHNlYXQYAiABKAkSDgoGZGlnZXN0GAMgASgJQtUBChZjb20uYnVsbHBlbi5tY3Bob3N0LnYxQhJNY3BIb3N0RXZlbnRzUHJvdG9QAVo9Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi9tY3Bob3N0L3YxO21jcGhvc3R2MaICA0JNWKoCEkJ1bGxwZW4uTWNwaG9zdC5WMcoCEkJ1bGxwZW5cTWNwaG9zdFxWMeICHkJ1bGxwZW5cTWNwaG9zdFxWMVxHUEJNZXRhZGF0YeoCFEJ1bGxwZW46Ok1jcGhvc3Q6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CihidWxscGVuL21jcGhvc3QvdjEvbWNwX2hvc3RfZXZlbnRzLnByb3RvEhJidWxscGVuLm1jcGhvc3QudjEirgIKC1NlcnZlckV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEi4KCm9jY3VyX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNlcXVlbmNlGAMgASgDEj8KEGluc3RhbmNlX2NoYW5nZWQYBCABKAsyIy5idWxscGVuLm1jcGhvc3QudjEuSW5zdGFuY2VDaGFuZ2VkSAASQQoRY2F0YWxvZ3VlX2NoYW5nZWQYBSABKAsyJC5idWxscGVuLm1jcGhvc3QudjEuQ2F0YWxvZ3VlQ2hhbmdlZEgAEj8KEHJlc291cmNlX3VwZGF0ZWQYBiABKAsyIy5idWxscGVuLm1jcGhvc3QudjEuUmVzb3VyY2VVcGRhdGVkSABCBgoEZmFjdCJcCg9JbnN0YW5jZUNoYW5nZWQSDgoGc2VydmVyGAEgASgJEgwKBG5vZGUYAiABKAkSDAoEc2VhdBgDIAEoCRINCgVzdGF0ZRgEIAEoCRIOCgZyZWFzb24YBSABKAkiQAoQQ2F0YWxvZ3VlQ2hhbmdlZBIOCgZzZXJ2ZXIYASABKAkSDAoEc2VhdBgCIAEoCRIOCgZkaWdlc3QYAyABKAkiPAoPUmVzb3VyY2VVcGRhdGVkEg4KBnNlcnZlchgBIAEoCRIMCgRzZWF0GAIgASgJEgsKA3VyaRgDIAEoCULVAQoWY29tLmJ1bGxwZW4ubWNwaG9zdC52MUISTWNwSG9zdEV2ZW50c1Byb3RvUAFaPWdpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vbWNwaG9zdC92MTttY3Bob3N0djGiAgNCTViqAhJCdWxscGVuLk1jcGhvc3QuVjHKAhJCdWxscGVuXE1jcGhvc3RcVjHiAh5CdWxscGVuXE1jcGhvc3RcVjFcR1BCTWV0YWRhdGHqAhRCdWxscGVuOjpNY3Bob3N0OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * ServerEvent is a fact about MCP servers. Topic `bullpen.mcphost.server.v1`; the key is the server's name.
@@ -62,6 +62,14 @@ export type ServerEvent = Message<"bullpen.mcphost.v1.ServerEvent"> & {
      */
     value: CatalogueChanged;
     case: "catalogueChanged";
+  } | {
+    /**
+     * A resource that somebody follows is not what it was.
+     *
+     * @generated from field: bullpen.mcphost.v1.ResourceUpdated resource_updated = 6;
+     */
+    value: ResourceUpdated;
+    case: "resourceUpdated";
   } | { case: undefined; value?: undefined };
 };
 
@@ -155,4 +163,39 @@ export type CatalogueChanged = Message<"bullpen.mcphost.v1.CatalogueChanged"> & 
  */
 export const CatalogueChangedSchema: GenMessage<CatalogueChanged> = /*@__PURE__*/
   messageDesc(file_bullpen_mcphost_v1_mcp_host_events, 2);
+
+/**
+ * ResourceUpdated says that a resource changed.
+ *
+ * @generated from message bullpen.mcphost.v1.ResourceUpdated
+ */
+export type ResourceUpdated = Message<"bullpen.mcphost.v1.ResourceUpdated"> & {
+  /**
+   * The server.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+
+  /**
+   * The seat; empty for a shared server.
+   *
+   * @generated from field: string seat = 2;
+   */
+  seat: string;
+
+  /**
+   * Which one.
+   *
+   * @generated from field: string uri = 3;
+   */
+  uri: string;
+};
+
+/**
+ * Describes the message bullpen.mcphost.v1.ResourceUpdated.
+ * Use `create(ResourceUpdatedSchema)` to create a new message.
+ */
+export const ResourceUpdatedSchema: GenMessage<ResourceUpdated> = /*@__PURE__*/
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_events, 3);
 

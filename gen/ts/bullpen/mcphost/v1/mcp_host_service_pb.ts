@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/mcphost/v1/mcp_host_service.proto.
  */
 export const file_bullpen_mcphost_v1_mcp_host_service: GenFile = /*@__PURE__*/
-  fileDesc("CilidWxscGVuL21jcGhvc3QvdjEvbWNwX2hvc3Rfc2VydmljZS5wcm90bxISYnVsbHBlbi5tY3Bob3N0LnYxIhQKEkxpc3RTZXJ2ZXJzUmVxdWVzdCJCChNMaXN0U2VydmVyc1Jlc3BvbnNlEisKB3NlcnZlcnMYASADKAsyGi5idWxscGVuLm1jcGhvc3QudjEuU2VydmVyInIKFkxpc3RTZXJ2ZXJUb29sc1JlcXVlc3QSFQoEc2VhdBgBIAEoCUIHukgEcgIYZBIYCgZzZXJ2ZXIYAiABKAlCCLpIBXIDGIABEicKBHdhaXQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iWwoXTGlzdFNlcnZlclRvb2xzUmVzcG9uc2USMAoHc2VydmVycxgBIAMoCzIfLmJ1bGxwZW4ubWNwaG9zdC52MS5TZXJ2ZXJUb29scxIOCgZkaWdlc3QYAiABKAkitAEKFUNhbGxTZXJ2ZXJUb29sUmVxdWVzdBIaCgZzZXJ2ZXIYASABKAlCCrpIB3IFEAEYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAAhIiCg5hcmd1bWVudHNfanNvbhgDIAEoCUIKukgHcgUogICAAhIVCgRzZWF0GAQgASgJQge6SARyAhhkEioKB3RpbWVvdXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iPQoWQ2FsbFNlcnZlclRvb2xSZXNwb25zZRITCgtyZXN1bHRfanNvbhgBIAEoCRIOCgZmYWlsZWQYAiABKAgiLQoSUmVsZWFzZVNlYXRSZXF1ZXN0EhcKBHNlYXQYASABKAlCCbpIBnIEEAEYZCIkChNSZWxlYXNlU2VhdFJlc3BvbnNlEg0KBWVuZGVkGAEgASgFMq8DCg5NY3BIb3N0U2VydmljZRJjCgtMaXN0U2VydmVycxImLmJ1bGxwZW4ubWNwaG9zdC52MS5MaXN0U2VydmVyc1JlcXVlc3QaJy5idWxscGVuLm1jcGhvc3QudjEuTGlzdFNlcnZlcnNSZXNwb25zZSIDkAIBEm8KD0xpc3RTZXJ2ZXJUb29scxIqLmJ1bGxwZW4ubWNwaG9zdC52MS5MaXN0U2VydmVyVG9vbHNSZXF1ZXN0GisuYnVsbHBlbi5tY3Bob3N0LnYxLkxpc3RTZXJ2ZXJUb29sc1Jlc3BvbnNlIgOQAgESZwoOQ2FsbFNlcnZlclRvb2wSKS5idWxscGVuLm1jcGhvc3QudjEuQ2FsbFNlcnZlclRvb2xSZXF1ZXN0GiouYnVsbHBlbi5tY3Bob3N0LnYxLkNhbGxTZXJ2ZXJUb29sUmVzcG9uc2USXgoLUmVsZWFzZVNlYXQSJi5idWxscGVuLm1jcGhvc3QudjEuUmVsZWFzZVNlYXRSZXF1ZXN0GicuYnVsbHBlbi5tY3Bob3N0LnYxLlJlbGVhc2VTZWF0UmVzcG9uc2VC1gEKFmNvbS5idWxscGVuLm1jcGhvc3QudjFCE01jcEhvc3RTZXJ2aWNlUHJvdG9QAVo9Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi9tY3Bob3N0L3YxO21jcGhvc3R2MaICA0JNWKoCEkJ1bGxwZW4uTWNwaG9zdC5WMcoCEkJ1bGxwZW5cTWNwaG9zdFxWMeICHkJ1bGxwZW5cTWNwaG9zdFxWMVxHUEJNZXRhZGF0YeoCFEJ1bGxwZW46Ok1jcGhvc3Q6OlYxYgZwcm90bzM", [file_buf_validate_validate, file_bullpen_mcphost_v1_server, file_google_protobuf_duration]);
+  fileDesc("CilidWxscGVuL21jcGhvc3QvdjEvbWNwX2hvc3Rfc2VydmljZS5wcm90bxISYnVsbHBlbi5tY3Bob3N0LnYxIhQKEkxpc3RTZXJ2ZXJzUmVxdWVzdCJCChNMaXN0U2VydmVyc1Jlc3BvbnNlEisKB3NlcnZlcnMYASADKAsyGi5idWxscGVuLm1jcGhvc3QudjEuU2VydmVyInIKFkxpc3RTZXJ2ZXJUb29sc1JlcXVlc3QSFQoEc2VhdBgBIAEoCUIHukgEcgIYZBIYCgZzZXJ2ZXIYAiABKAlCCLpIBXIDGIABEicKBHdhaXQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iWwoXTGlzdFNlcnZlclRvb2xzUmVzcG9uc2USMAoHc2VydmVycxgBIAMoCzIfLmJ1bGxwZW4ubWNwaG9zdC52MS5TZXJ2ZXJUb29scxIOCgZkaWdlc3QYAiABKAkitAEKFUNhbGxTZXJ2ZXJUb29sUmVxdWVzdBIaCgZzZXJ2ZXIYASABKAlCCrpIB3IFEAEYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAAhIiCg5hcmd1bWVudHNfanNvbhgDIAEoCUIKukgHcgUogICAAhIVCgRzZWF0GAQgASgJQge6SARyAhhkEioKB3RpbWVvdXQYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iPQoWQ2FsbFNlcnZlclRvb2xSZXNwb25zZRITCgtyZXN1bHRfanNvbhgBIAEoCRIOCgZmYWlsZWQYAiABKAgiqQMKD0V4Y2hhbmdlUmVxdWVzdBIaCgZzZXJ2ZXIYASABKAlCCrpIB3IFEAEYgAESFQoEc2VhdBgCIAEoCUIHukgEcgIYZBLMAQoGbWV0aG9kGAMgASgJQrsBuki3AXK0AVIKdG9vbHMvY2FsbFIMcHJvbXB0cy9saXN0Ugtwcm9tcHRzL2dldFIOcmVzb3VyY2VzL2xpc3RSGHJlc291cmNlcy90ZW1wbGF0ZXMvbGlzdFIOcmVzb3VyY2VzL3JlYWRSE3Jlc291cmNlcy9zdWJzY3JpYmVSFXJlc291cmNlcy91bnN1YnNjcmliZVITY29tcGxldGlvbi9jb21wbGV0ZVIQbG9nZ2luZy9zZXRMZXZlbBIfCgtwYXJhbXNfanNvbhgEIAEoCUIKukgHcgUogICAAhIqCgd0aW1lb3V0GAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEisKGGNsaWVudF9jYXBhYmlsaXRpZXNfanNvbhgGIAEoCUIJukgGcgQogIAEEhoKCWxvZ19sZXZlbBgHIAEoCUIHukgEcgIYECJnChBFeGNoYW5nZVJlc3BvbnNlEhsKEW5vdGlmaWNhdGlvbl9qc29uGAEgASgJSAASFQoLcmVzdWx0X2pzb24YAiABKAlIABIUCgplcnJvcl9qc29uGAMgASgJSABCCQoHbWVzc2FnZSJsChZBdXRob3JpemVTZXJ2ZXJSZXF1ZXN0EhoKBnNlcnZlchgBIAEoCUIKukgHcgUQARiAARIVCgRzZWF0GAIgASgJQge6SARyAhhkEh8KDGNhbGxiYWNrX3VybBgDIAEoCUIJukgGcgQogIABIkgKF0F1dGhvcml6ZVNlcnZlclJlc3BvbnNlEhkKEWF1dGhvcml6YXRpb25fdXJsGAEgASgJEhIKCmF1dGhvcml6ZWQYAiABKAgiSQoUUmVzdGFydFNlcnZlclJlcXVlc3QSGgoGc2VydmVyGAEgASgJQgq6SAdyBRABGIABEhUKBHNlYXQYAiABKAlCB7pIBHICGGQiKgoVUmVzdGFydFNlcnZlclJlc3BvbnNlEhEKCXJlc3RhcnRlZBgBIAEoBSItChJSZWxlYXNlU2VhdFJlcXVlc3QSFwoEc2VhdBgBIAEoCUIJukgGcgQQARhkIiQKE1JlbGVhc2VTZWF0UmVzcG9uc2USDQoFZW5kZWQYASABKAUy2gUKDk1jcEhvc3RTZXJ2aWNlEmMKC0xpc3RTZXJ2ZXJzEiYuYnVsbHBlbi5tY3Bob3N0LnYxLkxpc3RTZXJ2ZXJzUmVxdWVzdBonLmJ1bGxwZW4ubWNwaG9zdC52MS5MaXN0U2VydmVyc1Jlc3BvbnNlIgOQAgESbwoPTGlzdFNlcnZlclRvb2xzEiouYnVsbHBlbi5tY3Bob3N0LnYxLkxpc3RTZXJ2ZXJUb29sc1JlcXVlc3QaKy5idWxscGVuLm1jcGhvc3QudjEuTGlzdFNlcnZlclRvb2xzUmVzcG9uc2UiA5ACARJnCg5DYWxsU2VydmVyVG9vbBIpLmJ1bGxwZW4ubWNwaG9zdC52MS5DYWxsU2VydmVyVG9vbFJlcXVlc3QaKi5idWxscGVuLm1jcGhvc3QudjEuQ2FsbFNlcnZlclRvb2xSZXNwb25zZRJXCghFeGNoYW5nZRIjLmJ1bGxwZW4ubWNwaG9zdC52MS5FeGNoYW5nZVJlcXVlc3QaJC5idWxscGVuLm1jcGhvc3QudjEuRXhjaGFuZ2VSZXNwb25zZTABEmoKD0F1dGhvcml6ZVNlcnZlchIqLmJ1bGxwZW4ubWNwaG9zdC52MS5BdXRob3JpemVTZXJ2ZXJSZXF1ZXN0GisuYnVsbHBlbi5tY3Bob3N0LnYxLkF1dGhvcml6ZVNlcnZlclJlc3BvbnNlEmQKDVJlc3RhcnRTZXJ2ZXISKC5idWxscGVuLm1jcGhvc3QudjEuUmVzdGFydFNlcnZlclJlcXVlc3QaKS5idWxscGVuLm1jcGhvc3QudjEuUmVzdGFydFNlcnZlclJlc3BvbnNlEl4KC1JlbGVhc2VTZWF0EiYuYnVsbHBlbi5tY3Bob3N0LnYxLlJlbGVhc2VTZWF0UmVxdWVzdBonLmJ1bGxwZW4ubWNwaG9zdC52MS5SZWxlYXNlU2VhdFJlc3BvbnNlQtYBChZjb20uYnVsbHBlbi5tY3Bob3N0LnYxQhNNY3BIb3N0U2VydmljZVByb3RvUAFaPWdpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vbWNwaG9zdC92MTttY3Bob3N0djGiAgNCTViqAhJCdWxscGVuLk1jcGhvc3QuVjHKAhJCdWxscGVuXE1jcGhvc3RcVjHiAh5CdWxscGVuXE1jcGhvc3RcVjFcR1BCTWV0YWRhdGHqAhRCdWxscGVuOjpNY3Bob3N0OjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_bullpen_mcphost_v1_server, file_google_protobuf_duration]);
 
 /**
  * ListServersRequest asks for the servers.
@@ -194,6 +194,226 @@ export const CallServerToolResponseSchema: GenMessage<CallServerToolResponse> = 
   messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 5);
 
 /**
+ * ExchangeRequest is a request of the protocol.
+ *
+ * @generated from message bullpen.mcphost.v1.ExchangeRequest
+ */
+export type ExchangeRequest = Message<"bullpen.mcphost.v1.ExchangeRequest"> & {
+  /**
+   * The server.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+
+  /**
+   * The seat to ask as; empty for nobody, which only shared servers take.
+   *
+   * @generated from field: string seat = 2;
+   */
+  seat: string;
+
+  /**
+   * The method.
+   *
+   * @generated from field: string method = 3;
+   */
+  method: string;
+
+  /**
+   * Its parameters, one JSON object, passed on byte for byte but for the members of `_meta` that belong to a connection.
+   *
+   * @generated from field: string params_json = 4;
+   */
+  paramsJson: string;
+
+  /**
+   * How long to wait in all; absent for the server's own limit.
+   *
+   * @generated from field: google.protobuf.Duration timeout = 5;
+   */
+  timeout?: Duration | undefined;
+
+  /**
+   * What the caller can be asked for: the protocol's client capabilities, JSON; empty for nothing.
+   *
+   * @generated from field: string client_capabilities_json = 6;
+   */
+  clientCapabilitiesJson: string;
+
+  /**
+   * The least severe log message that the caller wants; empty for none.
+   *
+   * @generated from field: string log_level = 7;
+   */
+  logLevel: string;
+};
+
+/**
+ * Describes the message bullpen.mcphost.v1.ExchangeRequest.
+ * Use `create(ExchangeRequestSchema)` to create a new message.
+ */
+export const ExchangeRequestSchema: GenMessage<ExchangeRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 6);
+
+/**
+ * ExchangeResponse is one thing that a server says.
+ *
+ * @generated from message bullpen.mcphost.v1.ExchangeResponse
+ */
+export type ExchangeResponse = Message<"bullpen.mcphost.v1.ExchangeResponse"> & {
+  /**
+   * What it is.
+   *
+   * @generated from oneof bullpen.mcphost.v1.ExchangeResponse.message
+   */
+  message: {
+    /**
+     * A notification of the protocol about this request, JSON as the server wrote it: method and params.
+     *
+     * @generated from field: string notification_json = 1;
+     */
+    value: string;
+    case: "notificationJson";
+  } | {
+    /**
+     * The end: the result as the server wrote it.
+     *
+     * @generated from field: string result_json = 2;
+     */
+    value: string;
+    case: "resultJson";
+  } | {
+    /**
+     * The end: the protocol's error as the server wrote it: code, message, data.
+     *
+     * @generated from field: string error_json = 3;
+     */
+    value: string;
+    case: "errorJson";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message bullpen.mcphost.v1.ExchangeResponse.
+ * Use `create(ExchangeResponseSchema)` to create a new message.
+ */
+export const ExchangeResponseSchema: GenMessage<ExchangeResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 7);
+
+/**
+ * AuthorizeServerRequest begins a consent, or completes one.
+ *
+ * @generated from message bullpen.mcphost.v1.AuthorizeServerRequest
+ */
+export type AuthorizeServerRequest = Message<"bullpen.mcphost.v1.AuthorizeServerRequest"> & {
+  /**
+   * The server.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+
+  /**
+   * The seat whose token it will be; empty for a shared server.
+   *
+   * @generated from field: string seat = 2;
+   */
+  seat: string;
+
+  /**
+   * Where the browser came back to, whole; empty to begin.
+   *
+   * @generated from field: string callback_url = 3;
+   */
+  callbackUrl: string;
+};
+
+/**
+ * Describes the message bullpen.mcphost.v1.AuthorizeServerRequest.
+ * Use `create(AuthorizeServerRequestSchema)` to create a new message.
+ */
+export const AuthorizeServerRequestSchema: GenMessage<AuthorizeServerRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 8);
+
+/**
+ * AuthorizeServerResponse says what is next.
+ *
+ * @generated from message bullpen.mcphost.v1.AuthorizeServerResponse
+ */
+export type AuthorizeServerResponse = Message<"bullpen.mcphost.v1.AuthorizeServerResponse"> & {
+  /**
+   * Where an operator consents; empty once there is nothing left to consent to.
+   *
+   * @generated from field: string authorization_url = 1;
+   */
+  authorizationUrl: string;
+
+  /**
+   * A token is there.
+   *
+   * @generated from field: bool authorized = 2;
+   */
+  authorized: boolean;
+};
+
+/**
+ * Describes the message bullpen.mcphost.v1.AuthorizeServerResponse.
+ * Use `create(AuthorizeServerResponseSchema)` to create a new message.
+ */
+export const AuthorizeServerResponseSchema: GenMessage<AuthorizeServerResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 9);
+
+/**
+ * RestartServerRequest names a server.
+ *
+ * @generated from message bullpen.mcphost.v1.RestartServerRequest
+ */
+export type RestartServerRequest = Message<"bullpen.mcphost.v1.RestartServerRequest"> & {
+  /**
+   * The server.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+
+  /**
+   * Only this seat's instance; empty for all.
+   *
+   * @generated from field: string seat = 2;
+   */
+  seat: string;
+};
+
+/**
+ * Describes the message bullpen.mcphost.v1.RestartServerRequest.
+ * Use `create(RestartServerRequestSchema)` to create a new message.
+ */
+export const RestartServerRequestSchema: GenMessage<RestartServerRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 10);
+
+/**
+ * RestartServerResponse counts.
+ *
+ * @generated from message bullpen.mcphost.v1.RestartServerResponse
+ */
+export type RestartServerResponse = Message<"bullpen.mcphost.v1.RestartServerResponse"> & {
+  /**
+   * Instances that were ended on all nodes.
+   *
+   * @generated from field: int32 restarted = 1;
+   */
+  restarted: number;
+};
+
+/**
+ * Describes the message bullpen.mcphost.v1.RestartServerResponse.
+ * Use `create(RestartServerResponseSchema)` to create a new message.
+ */
+export const RestartServerResponseSchema: GenMessage<RestartServerResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 11);
+
+/**
  * ReleaseSeatRequest names a seat.
  *
  * @generated from message bullpen.mcphost.v1.ReleaseSeatRequest
@@ -212,7 +432,7 @@ export type ReleaseSeatRequest = Message<"bullpen.mcphost.v1.ReleaseSeatRequest"
  * Use `create(ReleaseSeatRequestSchema)` to create a new message.
  */
 export const ReleaseSeatRequestSchema: GenMessage<ReleaseSeatRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 6);
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 12);
 
 /**
  * ReleaseSeatResponse counts.
@@ -233,7 +453,7 @@ export type ReleaseSeatResponse = Message<"bullpen.mcphost.v1.ReleaseSeatRespons
  * Use `create(ReleaseSeatResponseSchema)` to create a new message.
  */
 export const ReleaseSeatResponseSchema: GenMessage<ReleaseSeatResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 7);
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_service, 13);
 
 /**
  * McpHostService owns the MCP servers: processes and sessions, shared ones and one per seat. Only services call it.
@@ -272,6 +492,41 @@ export const McpHostService: GenService<{
     methodKind: "unary";
     input: typeof CallServerToolRequestSchema;
     output: typeof CallServerToolResponseSchema;
+  },
+  /**
+   * Exchange sends one request of the protocol to a server, as a seat or as nobody, and answers what the server says about it as
+   * it comes: progress and log messages, then the result. A result that asks for input (`resultType` `input_required`) is handed
+   * on; the caller sends the same request again with `inputResponses` and the `requestState` that came with it. That holds for
+   * servers of every revision: where a server asks in the middle of a call, the call is kept open behind the state.
+   * Methods: `tools/call`, `prompts/list`, `prompts/get`, `resources/list`, `resources/templates/list`, `resources/read`,
+   * `resources/subscribe`, `resources/unsubscribe`, `completion/complete`, `logging/setLevel`. Lists are answered whole.
+   *
+   * @generated from rpc bullpen.mcphost.v1.McpHostService.Exchange
+   */
+  exchange: {
+    methodKind: "server_streaming";
+    input: typeof ExchangeRequestSchema;
+    output: typeof ExchangeResponseSchema;
+  },
+  /**
+   * AuthorizeServer begins or completes an operator's consent for a server that wants an OAuth token.
+   *
+   * @generated from rpc bullpen.mcphost.v1.McpHostService.AuthorizeServer
+   */
+  authorizeServer: {
+    methodKind: "unary";
+    input: typeof AuthorizeServerRequestSchema;
+    output: typeof AuthorizeServerResponseSchema;
+  },
+  /**
+   * RestartServer ends a server's instances and starts those that should run, as after a secret was rotated.
+   *
+   * @generated from rpc bullpen.mcphost.v1.McpHostService.RestartServer
+   */
+  restartServer: {
+    methodKind: "unary";
+    input: typeof RestartServerRequestSchema;
+    output: typeof RestartServerResponseSchema;
   },
   /**
    * ReleaseSeat ends a seat's own children.

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/mcphost/v1/server.proto.
  */
 export const file_bullpen_mcphost_v1_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch9idWxscGVuL21jcGhvc3QvdjEvc2VydmVyLnByb3RvEhJidWxscGVuLm1jcGhvc3QudjEibAoGU2VydmVyEg4KBnNlcnZlchgBIAEoCRIOCgZzaGFyZWQYAiABKAgSEQoJdHJhbnNwb3J0GAMgASgJEi8KCWluc3RhbmNlcxgEIAMoCzIcLmJ1bGxwZW4ubWNwaG9zdC52MS5JbnN0YW5jZSLkAQoISW5zdGFuY2USDAoEbm9kZRgBIAEoCRIMCgRzZWF0GAIgASgJEg0KBXN0YXRlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRISCgp0b29sX2NvdW50GAUgASgFEg4KBnN0YXJ0cxgGIAEoBRIuCgpzdGF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXBvcnRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQcHJvdG9jb2xfdmVyc2lvbhgJIAEoCSKUAQoLU2VydmVyVG9vbHMSDgoGc2VydmVyGAEgASgJEgsKA293bhgCIAEoCBINCgVzdGF0ZRgDIAEoCRIOCgZyZWFzb24YBCABKAkSEwoLdG9vbF9wcmVmaXgYBSABKAkSEAoIc3VyZmFjZXMYBiADKAkSEgoKdG9vbHNfanNvbhgHIAMoCRIOCgZkaWdlc3QYCCABKAlCzgEKFmNvbS5idWxscGVuLm1jcGhvc3QudjFCC1NlcnZlclByb3RvUAFaPWdpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vbWNwaG9zdC92MTttY3Bob3N0djGiAgNCTViqAhJCdWxscGVuLk1jcGhvc3QuVjHKAhJCdWxscGVuXE1jcGhvc3RcVjHiAh5CdWxscGVuXE1jcGhvc3RcVjFcR1BCTWV0YWRhdGHqAhRCdWxscGVuOjpNY3Bob3N0OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("Ch9idWxscGVuL21jcGhvc3QvdjEvc2VydmVyLnByb3RvEhJidWxscGVuLm1jcGhvc3QudjEibAoGU2VydmVyEg4KBnNlcnZlchgBIAEoCRIOCgZzaGFyZWQYAiABKAgSEQoJdHJhbnNwb3J0GAMgASgJEi8KCWluc3RhbmNlcxgEIAMoCzIcLmJ1bGxwZW4ubWNwaG9zdC52MS5JbnN0YW5jZSL/AQoISW5zdGFuY2USDAoEbm9kZRgBIAEoCRIMCgRzZWF0GAIgASgJEg0KBXN0YXRlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRISCgp0b29sX2NvdW50GAUgASgFEg4KBnN0YXJ0cxgGIAEoBRIuCgpzdGF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXBvcnRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQcHJvdG9jb2xfdmVyc2lvbhgJIAEoCRIZChFhdXRob3JpemF0aW9uX3VybBgKIAEoCSLFAQoLU2VydmVyVG9vbHMSDgoGc2VydmVyGAEgASgJEgsKA293bhgCIAEoCBINCgVzdGF0ZRgDIAEoCRIOCgZyZWFzb24YBCABKAkSEwoLdG9vbF9wcmVmaXgYBSABKAkSEAoIc3VyZmFjZXMYBiADKAkSEgoKdG9vbHNfanNvbhgHIAMoCRIOCgZkaWdlc3QYCCABKAkSGQoRY2FwYWJpbGl0aWVzX2pzb24YCSABKAkSFAoMaW5zdHJ1Y3Rpb25zGAogASgJQs4BChZjb20uYnVsbHBlbi5tY3Bob3N0LnYxQgtTZXJ2ZXJQcm90b1ABWj1naXRodWIuY29tL2J1bGxwZW5ocS9idWxscGVuL2dlbi9idWxscGVuL21jcGhvc3QvdjE7bWNwaG9zdHYxogIDQk1YqgISQnVsbHBlbi5NY3Bob3N0LlYxygISQnVsbHBlblxNY3Bob3N0XFYx4gIeQnVsbHBlblxNY3Bob3N0XFYxXEdQQk1ldGFkYXRh6gIUQnVsbHBlbjo6TWNwaG9zdDo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Server is a declared server on every node that reports it.
@@ -124,6 +124,13 @@ export type Instance = Message<"bullpen.mcphost.v1.Instance"> & {
    * @generated from field: string protocol_version = 9;
    */
   protocolVersion: string;
+
+  /**
+   * Where an operator must consent before it can start; empty when nobody must.
+   *
+   * @generated from field: string authorization_url = 10;
+   */
+  authorizationUrl: string;
 };
 
 /**
@@ -194,6 +201,20 @@ export type ServerTools = Message<"bullpen.mcphost.v1.ServerTools"> & {
    * @generated from field: string digest = 8;
    */
   digest: string;
+
+  /**
+   * The `capabilities` of the server, JSON as it wrote them; empty while it is not ready.
+   *
+   * @generated from field: string capabilities_json = 9;
+   */
+  capabilitiesJson: string;
+
+  /**
+   * The server's word to its users; may be empty.
+   *
+   * @generated from field: string instructions = 10;
+   */
+  instructions: string;
 };
 
 /**

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/toolregistry/v1/call.proto.
  */
 export const file_bullpen_toolregistry_v1_call: GenFile = /*@__PURE__*/
-  fileDesc("CiJidWxscGVuL3Rvb2xyZWdpc3RyeS92MS9jYWxsLnByb3RvEhdidWxscGVuLnRvb2xyZWdpc3RyeS52MSK+AgoKQ2FsbFJlY29yZBIQCghhdWRpdF9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEhEKCXByaW5jaXBhbBgDIAEoCRIMCgRzZWF0GAQgASgJEg8KB3R1cm5faWQYBSABKAkSDAoEdG9vbBgGIAEoCRIOCgZzb3VyY2UYByABKAkSFgoOYXJndW1lbnRzX2pzb24YCCABKAkSDgoGcmVzdWx0GAkgASgJEg4KBnN0YXR1cxgKIAEoCRIVCg1yZWZ1c2FsX2NsYXNzGAsgASgJEg8KB291dGNvbWUYDCABKAkSFAoMb3BlcmF0aW9uX2lkGA0gASgJEi4KCnN0YXJ0X3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD2R1cmF0aW9uX21pY3JvcxgPIAEoA0LvAQobY29tLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxQglDYWxsUHJvdG9QAVpHZ2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi90b29scmVnaXN0cnkvdjE7dG9vbHJlZ2lzdHJ5djGiAgNCVFiqAhdCdWxscGVuLlRvb2xyZWdpc3RyeS5WMcoCF0J1bGxwZW5cVG9vbHJlZ2lzdHJ5XFYx4gIjQnVsbHBlblxUb29scmVnaXN0cnlcVjFcR1BCTWV0YWRhdGHqAhlCdWxscGVuOjpUb29scmVnaXN0cnk6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiJidWxscGVuL3Rvb2xyZWdpc3RyeS92MS9jYWxsLnByb3RvEhdidWxscGVuLnRvb2xyZWdpc3RyeS52MSLzAgoKQ2FsbFJlY29yZBIQCghhdWRpdF9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEhEKCXByaW5jaXBhbBgDIAEoCRIMCgRzZWF0GAQgASgJEg8KB3R1cm5faWQYBSABKAkSDAoEdG9vbBgGIAEoCRIOCgZzb3VyY2UYByABKAkSFgoOYXJndW1lbnRzX2pzb24YCCABKAkSDgoGcmVzdWx0GAkgASgJEg4KBnN0YXR1cxgKIAEoCRIVCg1yZWZ1c2FsX2NsYXNzGAsgASgJEg8KB291dGNvbWUYDCABKAkSFAoMb3BlcmF0aW9uX2lkGA0gASgJEi4KCnN0YXJ0X3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD2R1cmF0aW9uX21pY3JvcxgPIAEoAxIQCghkZWNpc2lvbhgQIAEoCRIMCgRydWxlGBEgASgJEhMKC2FwcHJvdmFsX2lkGBIgASgJQu8BChtjb20uYnVsbHBlbi50b29scmVnaXN0cnkudjFCCUNhbGxQcm90b1ABWkdnaXRodWIuY29tL2J1bGxwZW5ocS9idWxscGVuL2dlbi9idWxscGVuL3Rvb2xyZWdpc3RyeS92MTt0b29scmVnaXN0cnl2MaICA0JUWKoCF0J1bGxwZW4uVG9vbHJlZ2lzdHJ5LlYxygIXQnVsbHBlblxUb29scmVnaXN0cnlcVjHiAiNCdWxscGVuXFRvb2xyZWdpc3RyeVxWMVxHUEJNZXRhZGF0YeoCGUJ1bGxwZW46OlRvb2xyZWdpc3RyeTo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * CallRecord is an audited call.
@@ -124,6 +124,27 @@ export type CallRecord = Message<"bullpen.toolregistry.v1.CallRecord"> & {
    * @generated from field: int64 duration_micros = 15;
    */
   durationMicros: bigint;
+
+  /**
+   * What the policy decided: `allow`, `deny` or `ask`; empty for a call that ended before the policy was asked.
+   *
+   * @generated from field: string decision = 16;
+   */
+  decision: string;
+
+  /**
+   * The rule that decided; empty when none fitted.
+   *
+   * @generated from field: string rule = 17;
+   */
+  rule: string;
+
+  /**
+   * The approval that the call waited for; empty when it waited for none.
+   *
+   * @generated from field: string approval_id = 18;
+   */
+  approvalId: string;
 };
 
 /**

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/toolregistry/v1/tool.proto.
  */
 export const file_bullpen_toolregistry_v1_tool: GenFile = /*@__PURE__*/
-  fileDesc("CiJidWxscGVuL3Rvb2xyZWdpc3RyeS92MS90b29sLnByb3RvEhdidWxscGVuLnRvb2xyZWdpc3RyeS52MSKnAgoEVG9vbBIMCgRuYW1lGAEgASgJEg0KBXRpdGxlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIZChFpbnB1dF9zY2hlbWFfanNvbhgFIAEoCRI5Cgthbm5vdGF0aW9ucxgGIAEoCzIkLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkFubm90YXRpb25zEhAKCGRlbGl2ZXJzGAcgASgJEhAKCHN1cmZhY2VzGAggAygJEhYKDmFyZ3VtZW50X2NvdW50GAkgASgFEhEKCWF1ZGllbmNlcxgKIAMoCRIUCgxlbmdpbmVfbG9jYWwYCyABKAgSDgoGZGlnZXN0GAwgASgJEhIKCnF1YXJhbnRpbmUYDSABKAkirQEKC0Fubm90YXRpb25zEhYKCXJlYWRfb25seRgBIAEoCEgAiAEBEhgKC2Rlc3RydWN0aXZlGAIgASgISAGIAQESFwoKaWRlbXBvdGVudBgDIAEoCEgCiAEBEhcKCm9wZW5fd29ybGQYBCABKAhIA4gBAUIMCgpfcmVhZF9vbmx5Qg4KDF9kZXN0cnVjdGl2ZUINCgtfaWRlbXBvdGVudEINCgtfb3Blbl93b3JsZELvAQobY29tLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxQglUb29sUHJvdG9QAVpHZ2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi90b29scmVnaXN0cnkvdjE7dG9vbHJlZ2lzdHJ5djGiAgNCVFiqAhdCdWxscGVuLlRvb2xyZWdpc3RyeS5WMcoCF0J1bGxwZW5cVG9vbHJlZ2lzdHJ5XFYx4gIjQnVsbHBlblxUb29scmVnaXN0cnlcVjFcR1BCTWV0YWRhdGHqAhlCdWxscGVuOjpUb29scmVnaXN0cnk6OlYxYgZwcm90bzM");
+  fileDesc("CiJidWxscGVuL3Rvb2xyZWdpc3RyeS92MS90b29sLnByb3RvEhdidWxscGVuLnRvb2xyZWdpc3RyeS52MSKNBQoEVG9vbBIMCgRuYW1lGAEgASgJEg0KBXRpdGxlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIZChFpbnB1dF9zY2hlbWFfanNvbhgFIAEoCRI5Cgthbm5vdGF0aW9ucxgGIAEoCzIkLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkFubm90YXRpb25zEhAKCGRlbGl2ZXJzGAcgASgJEhAKCHN1cmZhY2VzGAggAygJEhYKDmFyZ3VtZW50X2NvdW50GAkgASgFEhEKCWF1ZGllbmNlcxgKIAMoCRIUCgxlbmdpbmVfbG9jYWwYCyABKAgSDgoGZGlnZXN0GAwgASgJEhIKCnF1YXJhbnRpbmUYDSABKAkSEQoJd2lyZV9uYW1lGA4gASgJEkwKEHByb3ZpZGVyX3NjaGVtYXMYDyADKAsyMi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5Ub29sLlByb3ZpZGVyU2NoZW1hc0VudHJ5ElIKE3Byb3ZpZGVyX3F1YXJhbnRpbmUYECADKAsyNS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5Ub29sLlByb3ZpZGVyUXVhcmFudGluZUVudHJ5Eg4KBmNoYW5nZRgRIAEoCRIaChJvdXRwdXRfc2NoZW1hX2pzb24YEiABKAkSEAoIcmF3X2pzb24YEyABKAkaNgoUUHJvdmlkZXJTY2hlbWFzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo5ChdQcm92aWRlclF1YXJhbnRpbmVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIq0BCgtBbm5vdGF0aW9ucxIWCglyZWFkX29ubHkYASABKAhIAIgBARIYCgtkZXN0cnVjdGl2ZRgCIAEoCEgBiAEBEhcKCmlkZW1wb3RlbnQYAyABKAhIAogBARIXCgpvcGVuX3dvcmxkGAQgASgISAOIAQFCDAoKX3JlYWRfb25seUIOCgxfZGVzdHJ1Y3RpdmVCDQoLX2lkZW1wb3RlbnRCDQoLX29wZW5fd29ybGRC7wEKG2NvbS5idWxscGVuLnRvb2xyZWdpc3RyeS52MUIJVG9vbFByb3RvUAFaR2dpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vdG9vbHJlZ2lzdHJ5L3YxO3Rvb2xyZWdpc3RyeXYxogIDQlRYqgIXQnVsbHBlbi5Ub29scmVnaXN0cnkuVjHKAhdCdWxscGVuXFRvb2xyZWdpc3RyeVxWMeICI0J1bGxwZW5cVG9vbHJlZ2lzdHJ5XFYxXEdQQk1ldGFkYXRh6gIZQnVsbHBlbjo6VG9vbHJlZ2lzdHJ5OjpWMWIGcHJvdG8z");
 
 /**
  * Tool is a catalogue row.
@@ -109,6 +109,48 @@ export type Tool = Message<"bullpen.toolregistry.v1.Tool"> & {
    * @generated from field: string quarantine = 13;
    */
   quarantine: string;
+
+  /**
+   * The name that every model provider takes, `^[a-zA-Z0-9_-]{1,64}$`: stable, and unique in the catalogue. Calls take either.
+   *
+   * @generated from field: string wire_name = 14;
+   */
+  wireName: string;
+
+  /**
+   * The schema that a provider takes in the place of `input_schema_json`, JSON by provider type, where that differs.
+   *
+   * @generated from field: map<string, string> provider_schemas = 15;
+   */
+  providerSchemas: { [key: string]: string };
+
+  /**
+   * Why a provider cannot be shown the tool, by provider type; empty where it can.
+   *
+   * @generated from field: map<string, string> provider_quarantine = 16;
+   */
+  providerQuarantine: { [key: string]: string };
+
+  /**
+   * The definition's history: empty, `changed` when it differs from what was first seen, `held` when it waits for an operator too.
+   *
+   * @generated from field: string change = 17;
+   */
+  change: string;
+
+  /**
+   * The result's JSON Schema; empty when it declares none.
+   *
+   * @generated from field: string output_schema_json = 18;
+   */
+  outputSchemaJson: string;
+
+  /**
+   * The tool as its server wrote it, JSON; empty for the suite's own.
+   *
+   * @generated from field: string raw_json = 19;
+   */
+  rawJson: string;
 };
 
 /**

@@ -5,10 +5,17 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../../buf/validate/validate_pb";
+import { file_bullpen_tool_v1_options } from "../../tool/v1/options_pb";
 import type { Receipt } from "../../tool/v1/outcome_pb";
 import { file_bullpen_tool_v1_outcome } from "../../tool/v1/outcome_pb";
+import type { Approval } from "./approval_pb";
+import { file_bullpen_toolregistry_v1_approval } from "./approval_pb";
 import type { CallRecord } from "./call_pb";
 import { file_bullpen_toolregistry_v1_call } from "./call_pb";
+import type { PolicyDifference, RuleTrace, ToolChange } from "./policy_pb";
+import { file_bullpen_toolregistry_v1_policy } from "./policy_pb";
+import type { RefusedSkill, ToolSkill } from "./skill_pb";
+import { file_bullpen_toolregistry_v1_skill } from "./skill_pb";
 import type { Tool } from "./tool_pb";
 import { file_bullpen_toolregistry_v1_tool } from "./tool_pb";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
@@ -19,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/toolregistry/v1/tool_registry_service.proto.
  */
 export const file_bullpen_toolregistry_v1_tool_registry_service: GenFile = /*@__PURE__*/
-  fileDesc("CjNidWxscGVuL3Rvb2xyZWdpc3RyeS92MS90b29sX3JlZ2lzdHJ5X3NlcnZpY2UucHJvdG8SF2J1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxIkMKEExpc3RUb29sc1JlcXVlc3QSFQoEc2VhdBgBIAEoCUIHukgEcgIYZBIYCgZzb3VyY2UYAiABKAlCCLpIBXIDGIABIpIBChFMaXN0VG9vbHNSZXNwb25zZRIsCgV0b29scxgBIAMoCzIdLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlRvb2wSDgoGZGlnZXN0GAIgASgJEj8KD21pc3Npbmdfc2VydmVycxgDIAMoCzImLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLk1pc3NpbmdTZXJ2ZXIiPgoNTWlzc2luZ1NlcnZlchIOCgZzZXJ2ZXIYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGcmVhc29uGAMgASgJIs0BCg9DYWxsVG9vbFJlcXVlc3QSGAoEdG9vbBgBIAEoCUIKukgHcgUQARiAAhIiCg5hcmd1bWVudHNfanNvbhgCIAEoCUIKukgHcgUogICAAhIeCgxvcGVyYXRpb25faWQYAyABKAlCCLpIBXIDGIABEioKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGQoHY2FsbF9pZBgFIAEoCUIIukgFcgMYgAESFQoEc2VhdBgGIAEoCUIHukgEcgIYZCLSAQoQQ2FsbFRvb2xSZXNwb25zZRIMCgR0ZXh0GAEgASgJEhMKC3Jlc3VsdF9qc29uGAIgASgJEg4KBmZhaWxlZBgDIAEoCBIpCgdyZWNlaXB0GAQgASgLMhguYnVsbHBlbi50b29sLnYxLlJlY2VpcHQSDgoGc291cmNlGAUgASgJEhEKCWRlbGl2ZXJlZBgGIAEoCRIQCghhdWRpdF9pZBgHIAEoCRIrCghkdXJhdGlvbhgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIXChVMaXN0TWNwU2VydmVyc1JlcXVlc3QiUwoWTGlzdE1jcFNlcnZlcnNSZXNwb25zZRI5CgdzZXJ2ZXJzGAEgAygLMiguYnVsbHBlbi50b29scmVnaXN0cnkudjEuTWNwU2VydmVyU3RhdHVzIrABChBMaXN0Q2FsbHNSZXF1ZXN0EhUKBHNlYXQYASABKAlCB7pIBHICGGQSFgoEdG9vbBgCIAEoCUIIukgFcgMYgAISGAoHdHVybl9pZBgDIAEoCUIHukgEcgIYQBIeCg1yZWZ1c2FsX2NsYXNzGAQgASgJQge6SARyAhhAEhkKBWxpbWl0GAUgASgFQgq6SAcaBRjIASgAEhgKBmN1cnNvchgGIAEoCUIIukgFcgMYgAQiXAoRTGlzdENhbGxzUmVzcG9uc2USMgoFY2FsbHMYASADKAsyIy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5DYWxsUmVjb3JkEhMKC25leHRfY3Vyc29yGAIgASgJIlQKE1Jlc3RvcmVDYWxsc1JlcXVlc3QSPQoFY2FsbHMYASADKAsyIy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5DYWxsUmVjb3JkQgm6SAaSAQMQ9AMiKAoUUmVzdG9yZUNhbGxzUmVzcG9uc2USEAoIcmVzdG9yZWQYASABKAUivAEKD01jcFNlcnZlclN0YXR1cxIOCgZzZXJ2ZXIYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGc2hhcmVkGAMgASgIEhEKCXRyYW5zcG9ydBgEIAEoCRI1CgVub2RlcxgFIAMoCzImLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLk1jcFNlcnZlck5vZGUSDgoGcmVhc29uGAYgASgJEgwKBHNlYXQYByABKAkSEgoKdG9vbF9jb3VudBgIIAEoBSKPAQoNTWNwU2VydmVyTm9kZRIMCgRub2RlGAEgASgJEg0KBXN0YXRlGAIgASgJEhEKCWluc3RhbmNlcxgDIAEoBRINCgVyZWFkeRgEIAEoBRIOCgZyZWFzb24YBSABKAkSLwoLcmVwb3J0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMq0EChNUb29sUmVnaXN0cnlTZXJ2aWNlEmcKCUxpc3RUb29scxIpLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RUb29sc1JlcXVlc3QaKi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0VG9vbHNSZXNwb25zZSIDkAIBEl8KCENhbGxUb29sEiguYnVsbHBlbi50b29scmVnaXN0cnkudjEuQ2FsbFRvb2xSZXF1ZXN0GikuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQ2FsbFRvb2xSZXNwb25zZRJ2Cg5MaXN0TWNwU2VydmVycxIuLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RNY3BTZXJ2ZXJzUmVxdWVzdBovLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RNY3BTZXJ2ZXJzUmVzcG9uc2UiA5ACARJnCglMaXN0Q2FsbHMSKS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0Q2FsbHNSZXF1ZXN0GiouYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdENhbGxzUmVzcG9uc2UiA5ACARJrCgxSZXN0b3JlQ2FsbHMSLC5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SZXN0b3JlQ2FsbHNSZXF1ZXN0Gi0uYnVsbHBlbi50b29scmVnaXN0cnkudjEuUmVzdG9yZUNhbGxzUmVzcG9uc2VC/gEKG2NvbS5idWxscGVuLnRvb2xyZWdpc3RyeS52MUIYVG9vbFJlZ2lzdHJ5U2VydmljZVByb3RvUAFaR2dpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vdG9vbHJlZ2lzdHJ5L3YxO3Rvb2xyZWdpc3RyeXYxogIDQlRYqgIXQnVsbHBlbi5Ub29scmVnaXN0cnkuVjHKAhdCdWxscGVuXFRvb2xyZWdpc3RyeVxWMeICI0J1bGxwZW5cVG9vbHJlZ2lzdHJ5XFYxXEdQQk1ldGFkYXRh6gIZQnVsbHBlbjo6VG9vbHJlZ2lzdHJ5OjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_bullpen_tool_v1_outcome, file_bullpen_toolregistry_v1_call, file_bullpen_toolregistry_v1_tool, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CjNidWxscGVuL3Rvb2xyZWdpc3RyeS92MS90b29sX3JlZ2lzdHJ5X3NlcnZpY2UucHJvdG8SF2J1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxIkMKEExpc3RUb29sc1JlcXVlc3QSFQoEc2VhdBgBIAEoCUIHukgEcgIYZBIYCgZzb3VyY2UYAiABKAlCCLpIBXIDGIABIpIBChFMaXN0VG9vbHNSZXNwb25zZRIsCgV0b29scxgBIAMoCzIdLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlRvb2wSDgoGZGlnZXN0GAIgASgJEj8KD21pc3Npbmdfc2VydmVycxgDIAMoCzImLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLk1pc3NpbmdTZXJ2ZXIiPgoNTWlzc2luZ1NlcnZlchIOCgZzZXJ2ZXIYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGcmVhc29uGAMgASgJIs0BCg9DYWxsVG9vbFJlcXVlc3QSGAoEdG9vbBgBIAEoCUIKukgHcgUQARiAAhIiCg5hcmd1bWVudHNfanNvbhgCIAEoCUIKukgHcgUogICAAhIeCgxvcGVyYXRpb25faWQYAyABKAlCCLpIBXIDGIABEioKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGQoHY2FsbF9pZBgFIAEoCUIIukgFcgMYgAESFQoEc2VhdBgGIAEoCUIHukgEcgIYZCLnAQoQQ2FsbFRvb2xSZXNwb25zZRIMCgR0ZXh0GAEgASgJEhMKC3Jlc3VsdF9qc29uGAIgASgJEg4KBmZhaWxlZBgDIAEoCBIpCgdyZWNlaXB0GAQgASgLMhguYnVsbHBlbi50b29sLnYxLlJlY2VpcHQSDgoGc291cmNlGAUgASgJEhEKCWRlbGl2ZXJlZBgGIAEoCRIQCghhdWRpdF9pZBgHIAEoCRIrCghkdXJhdGlvbhgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgthcHByb3ZhbF9pZBgJIAEoCSIXChVMaXN0TWNwU2VydmVyc1JlcXVlc3QiUwoWTGlzdE1jcFNlcnZlcnNSZXNwb25zZRI5CgdzZXJ2ZXJzGAEgAygLMiguYnVsbHBlbi50b29scmVnaXN0cnkudjEuTWNwU2VydmVyU3RhdHVzIu4CChBMaXN0Q2FsbHNSZXF1ZXN0EhUKBHNlYXQYASABKAlCB7pIBHICGGQSFgoEdG9vbBgCIAEoCUIIukgFcgMYgAISGAoHdHVybl9pZBgDIAEoCUIHukgEcgIYQBIeCg1yZWZ1c2FsX2NsYXNzGAQgASgJQge6SARyAhhAEhkKBWxpbWl0GAUgASgFQgq6SAcaBRjIASgAEhgKBmN1cnNvchgGIAEoCUIIukgFcgMYgAQSFgoEdGV4dBgHIAEoCUIIukgFcgMYyAESGAoGc291cmNlGAggASgJQgi6SAVyAxiAARI0CgZzdGF0dXMYCSABKAlCJLpIIXIfUgBSAm9rUgdyZWZ1c2VkUgZmYWlsZWRSBnBhcmtlZBIpCgVzaW5jZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlwKEUxpc3RDYWxsc1Jlc3BvbnNlEjIKBWNhbGxzGAEgAygLMiMuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQ2FsbFJlY29yZBITCgtuZXh0X2N1cnNvchgCIAEoCSJUChNSZXN0b3JlQ2FsbHNSZXF1ZXN0Ej0KBWNhbGxzGAEgAygLMiMuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQ2FsbFJlY29yZEIJukgGkgEDEPQDIiwKDkdldENhbGxSZXF1ZXN0EhoKCGF1ZGl0X2lkGAEgASgJQgi6SAVyA7ABASJECg9HZXRDYWxsUmVzcG9uc2USMQoEY2FsbBgBIAEoCzIjLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbGxSZWNvcmQiqQEKFExpc3RBcHByb3ZhbHNSZXF1ZXN0EkUKBXN0YXRlGAEgASgJQja6SDNyMVIAUgd3YWl0aW5nUghhcHByb3ZlZFIGZGVuaWVkUgdleHBpcmVkUgljYW5jZWxsZWQSFQoEc2VhdBgCIAEoCUIHukgEcgIYZBIZCgVsaW1pdBgDIAEoBUIKukgHGgUYyAEoABIYCgZjdXJzb3IYBCABKAlCCLpIBXIDGIAEImIKFUxpc3RBcHByb3ZhbHNSZXNwb25zZRI0CglhcHByb3ZhbHMYASADKAsyIS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5BcHByb3ZhbBITCgtuZXh0X2N1cnNvchgCIAEoCSJ2ChVEZWNpZGVBcHByb3ZhbFJlcXVlc3QSHQoLYXBwcm92YWxfaWQYASABKAlCCLpIBXIDsAEBEiYKCGRlY2lzaW9uGAIgASgJQhS6SBFyD1IHYXBwcm92ZVIEZGVueRIWCgRub3RlGAMgASgJQgi6SAVyAxjQDyJNChZEZWNpZGVBcHByb3ZhbFJlc3BvbnNlEjMKCGFwcHJvdmFsGAEgASgLMiEuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQXBwcm92YWwiNgoVQ2FuY2VsQXBwcm92YWxSZXF1ZXN0Eh0KC2FwcHJvdmFsX2lkGAEgASgJQgi6SAVyA7ABASJNChZDYW5jZWxBcHByb3ZhbFJlc3BvbnNlEjMKCGFwcHJvdmFsGAEgASgLMiEuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQXBwcm92YWwiawoSRXhwbGFpblRvb2xSZXF1ZXN0EhcKBHNlYXQYASABKAlCCbpIBnIEEAEYZBIYCgR0b29sGAIgASgJQgq6SAdyBRABGIACEiIKDmFyZ3VtZW50c19qc29uGAMgASgJQgq6SAdyBSiAgIACIroBChNFeHBsYWluVG9vbFJlc3BvbnNlEg4KBmxpc3RlZBgBIAEoCBIQCghkZWNpc2lvbhgCIAEoCRIMCgRydWxlGAMgASgJEhMKC2V4cGxhbmF0aW9uGAQgASgJEjEKBXJ1bGVzGAUgAygLMiIuYnVsbHBlbi50b29scmVnaXN0cnkudjEuUnVsZVRyYWNlEisKBHRvb2wYBiABKAsyHS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5Ub29sIpQBChVTaW11bGF0ZVBvbGljeVJlcXVlc3QSHgoLcG9saWN5X3lhbWwYASABKAlCCbpIBnIEKICAEBIVCgRzZWF0GAIgASgJQge6SARyAhhkEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZCgVsaW1pdBgEIAEoBUIKukgHGgUYkE4oACLvAQoWU2ltdWxhdGVQb2xpY3lSZXNwb25zZRIQCghleGFtaW5lZBgBIAEoBRI+CgtkaWZmZXJlbmNlcxgCIAMoCzIpLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlBvbGljeURpZmZlcmVuY2USUQoJZGVjaXNpb25zGAMgAygLMj4uYnVsbHBlbi50b29scmVnaXN0cnkudjEuU2ltdWxhdGVQb2xpY3lSZXNwb25zZS5EZWNpc2lvbnNFbnRyeRowCg5EZWNpc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBIjIKFkxpc3RUb29sQ2hhbmdlc1JlcXVlc3QSGAoGc2VydmVyGAEgASgJQgi6SAVyAxiAASJPChdMaXN0VG9vbENoYW5nZXNSZXNwb25zZRI0CgdjaGFuZ2VzGAEgAygLMiMuYnVsbHBlbi50b29scmVnaXN0cnkudjEuVG9vbENoYW5nZSJrChdBY2NlcHRUb29sQ2hhbmdlUmVxdWVzdBIaCgZzZXJ2ZXIYASABKAlCCrpIB3IFEAEYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAAhIaCgZkaWdlc3QYAyABKAlCCrpIB3IFEAEYgAEiGgoYQWNjZXB0VG9vbENoYW5nZVJlc3BvbnNlIi4KFUxpc3RUb29sU2tpbGxzUmVxdWVzdBIVCgRzZWF0GAEgASgJQge6SARyAhhkIoQBChZMaXN0VG9vbFNraWxsc1Jlc3BvbnNlEjIKBnNraWxscxgBIAMoCzIiLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlRvb2xTa2lsbBI2CgdyZWZ1c2VkGAIgAygLMiUuYnVsbHBlbi50b29scmVnaXN0cnkudjEuUmVmdXNlZFNraWxsIi4KFExvYWRUb29sU2tpbGxSZXF1ZXN0EhYKA2tleRgBIAEoCUIJukgGcgQQARhkIkEKFUxvYWRUb29sU2tpbGxSZXNwb25zZRILCgNrZXkYASABKAkSDQoFdGl0bGUYAiABKAkSDAoEYm9keRgDIAEoCSJOChVSZWFkVG9vbFJlc3VsdFJlcXVlc3QSHAoIY2FsbF9yZWYYASABKAlCCrpIB3IFGCSwAQESFwoGb2Zmc2V0GAIgASgFQge6SAQaAigAIl4KFlJlYWRUb29sUmVzdWx0UmVzcG9uc2USDAoEdGV4dBgBIAEoCRIYCgtuZXh0X29mZnNldBgCIAEoBUgAiAEBEgwKBHNpemUYAyABKAVCDgoMX25leHRfb2Zmc2V0IigKFFJlc3RvcmVDYWxsc1Jlc3BvbnNlEhAKCHJlc3RvcmVkGAEgASgFItcBCg9NY3BTZXJ2ZXJTdGF0dXMSDgoGc2VydmVyGAEgASgJEg0KBXN0YXRlGAIgASgJEg4KBnNoYXJlZBgDIAEoCBIRCgl0cmFuc3BvcnQYBCABKAkSNQoFbm9kZXMYBSADKAsyJi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5NY3BTZXJ2ZXJOb2RlEg4KBnJlYXNvbhgGIAEoCRIMCgRzZWF0GAcgASgJEhIKCnRvb2xfY291bnQYCCABKAUSGQoRYXV0aG9yaXphdGlvbl91cmwYCSABKAkijwEKDU1jcFNlcnZlck5vZGUSDAoEbm9kZRgBIAEoCRINCgVzdGF0ZRgCIAEoCRIRCglpbnN0YW5jZXMYAyABKAUSDQoFcmVhZHkYBCABKAUSDgoGcmVhc29uGAUgASgJEi8KC3JlcG9ydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDKTDwoTVG9vbFJlZ2lzdHJ5U2VydmljZRJnCglMaXN0VG9vbHMSKS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0VG9vbHNSZXF1ZXN0GiouYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xzUmVzcG9uc2UiA5ACARJfCghDYWxsVG9vbBIoLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbGxUb29sUmVxdWVzdBopLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbGxUb29sUmVzcG9uc2USdgoOTGlzdE1jcFNlcnZlcnMSLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0TWNwU2VydmVyc1JlcXVlc3QaLy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0TWNwU2VydmVyc1Jlc3BvbnNlIgOQAgESZwoJTGlzdENhbGxzEikuYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdENhbGxzUmVxdWVzdBoqLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RDYWxsc1Jlc3BvbnNlIgOQAgESawoMUmVzdG9yZUNhbGxzEiwuYnVsbHBlbi50b29scmVnaXN0cnkudjEuUmVzdG9yZUNhbGxzUmVxdWVzdBotLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlJlc3RvcmVDYWxsc1Jlc3BvbnNlEmEKB0dldENhbGwSJy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5HZXRDYWxsUmVxdWVzdBooLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkdldENhbGxSZXNwb25zZSIDkAIBEnMKDUxpc3RBcHByb3ZhbHMSLS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0QXBwcm92YWxzUmVxdWVzdBouLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RBcHByb3ZhbHNSZXNwb25zZSIDkAIBEnEKDkRlY2lkZUFwcHJvdmFsEi4uYnVsbHBlbi50b29scmVnaXN0cnkudjEuRGVjaWRlQXBwcm92YWxSZXF1ZXN0Gi8uYnVsbHBlbi50b29scmVnaXN0cnkudjEuRGVjaWRlQXBwcm92YWxSZXNwb25zZRJxCg5DYW5jZWxBcHByb3ZhbBIuLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbmNlbEFwcHJvdmFsUmVxdWVzdBovLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbmNlbEFwcHJvdmFsUmVzcG9uc2USbQoLRXhwbGFpblRvb2wSKy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5FeHBsYWluVG9vbFJlcXVlc3QaLC5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5FeHBsYWluVG9vbFJlc3BvbnNlIgOQAgESdgoOU2ltdWxhdGVQb2xpY3kSLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5TaW11bGF0ZVBvbGljeVJlcXVlc3QaLy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5TaW11bGF0ZVBvbGljeVJlc3BvbnNlIgOQAgESeQoPTGlzdFRvb2xDaGFuZ2VzEi8uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xDaGFuZ2VzUmVxdWVzdBowLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RUb29sQ2hhbmdlc1Jlc3BvbnNlIgOQAgESdwoQQWNjZXB0VG9vbENoYW5nZRIwLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkFjY2VwdFRvb2xDaGFuZ2VSZXF1ZXN0GjEuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQWNjZXB0VG9vbENoYW5nZVJlc3BvbnNlEnYKDkxpc3RUb29sU2tpbGxzEi4uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xTa2lsbHNSZXF1ZXN0Gi8uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xTa2lsbHNSZXNwb25zZSIDkAIBEqABCg1Mb2FkVG9vbFNraWxsEi0uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTG9hZFRvb2xTa2lsbFJlcXVlc3QaLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5Mb2FkVG9vbFNraWxsUmVzcG9uc2UiMJACAcrzGCkKD2xvYWRfdG9vbF9za2lsbBIBARgBIAAoATAAQgt0b29sX3NraWxscxKvAQoOUmVhZFRvb2xSZXN1bHQSLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SZWFkVG9vbFJlc3VsdFJlcXVlc3QaLy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SZWFkVG9vbFJlc3VsdFJlc3BvbnNlIjyQAgHK8xg1ChByZWFkX3Rvb2xfcmVzdWx0EgEBGAEgACgBMABCFnRvb2xfcmVzdWx0czpzdW1tYXJpemVC/gEKG2NvbS5idWxscGVuLnRvb2xyZWdpc3RyeS52MUIYVG9vbFJlZ2lzdHJ5U2VydmljZVByb3RvUAFaR2dpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vdG9vbHJlZ2lzdHJ5L3YxO3Rvb2xyZWdpc3RyeXYxogIDQlRYqgIXQnVsbHBlbi5Ub29scmVnaXN0cnkuVjHKAhdCdWxscGVuXFRvb2xyZWdpc3RyeVxWMeICI0J1bGxwZW5cVG9vbHJlZ2lzdHJ5XFYxXEdQQk1ldGFkYXRh6gIZQnVsbHBlbjo6VG9vbHJlZ2lzdHJ5OjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_bullpen_tool_v1_options, file_bullpen_tool_v1_outcome, file_bullpen_toolregistry_v1_approval, file_bullpen_toolregistry_v1_call, file_bullpen_toolregistry_v1_policy, file_bullpen_toolregistry_v1_skill, file_bullpen_toolregistry_v1_tool, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * ListToolsRequest says whose catalogue.
@@ -236,6 +243,14 @@ export type CallToolResponse = Message<"bullpen.toolregistry.v1.CallToolResponse
    * @generated from field: google.protobuf.Duration duration = 8;
    */
   duration?: Duration | undefined;
+
+  /**
+   * The approval that the call waits for: the tool was not run, and `text` says so; empty when it ran. The decision, and the
+   * result of a call that was approved, come to the seat as mail.
+   *
+   * @generated from field: string approval_id = 9;
+   */
+  approvalId: string;
 };
 
 /**
@@ -328,6 +343,41 @@ export type ListCallsRequest = Message<"bullpen.toolregistry.v1.ListCallsRequest
    * @generated from field: string cursor = 6;
    */
   cursor: string;
+
+  /**
+   * Only calls whose arguments or result hold this text, whatever the case.
+   *
+   * @generated from field: string text = 7;
+   */
+  text: string;
+
+  /**
+   * Only calls of tools from this source.
+   *
+   * @generated from field: string source = 8;
+   */
+  source: string;
+
+  /**
+   * Only `ok`, `refused`, `failed` or `parked` ones.
+   *
+   * @generated from field: string status = 9;
+   */
+  status: string;
+
+  /**
+   * Only calls since then.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 10;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Only calls before then.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 11;
+   */
+  until?: Timestamp | undefined;
 };
 
 /**
@@ -387,6 +437,644 @@ export const RestoreCallsRequestSchema: GenMessage<RestoreCallsRequest> = /*@__P
   messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 9);
 
 /**
+ * GetCallRequest names a call.
+ *
+ * @generated from message bullpen.toolregistry.v1.GetCallRequest
+ */
+export type GetCallRequest = Message<"bullpen.toolregistry.v1.GetCallRequest"> & {
+  /**
+   * The audit's id.
+   *
+   * @generated from field: string audit_id = 1;
+   */
+  auditId: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.GetCallRequest.
+ * Use `create(GetCallRequestSchema)` to create a new message.
+ */
+export const GetCallRequestSchema: GenMessage<GetCallRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 10);
+
+/**
+ * GetCallResponse carries it.
+ *
+ * @generated from message bullpen.toolregistry.v1.GetCallResponse
+ */
+export type GetCallResponse = Message<"bullpen.toolregistry.v1.GetCallResponse"> & {
+  /**
+   * The call.
+   *
+   * @generated from field: bullpen.toolregistry.v1.CallRecord call = 1;
+   */
+  call?: CallRecord | undefined;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.GetCallResponse.
+ * Use `create(GetCallResponseSchema)` to create a new message.
+ */
+export const GetCallResponseSchema: GenMessage<GetCallResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 11);
+
+/**
+ * ListApprovalsRequest narrows.
+ *
+ * @generated from message bullpen.toolregistry.v1.ListApprovalsRequest
+ */
+export type ListApprovalsRequest = Message<"bullpen.toolregistry.v1.ListApprovalsRequest"> & {
+  /**
+   * Only those in this state; empty for all.
+   *
+   * @generated from field: string state = 1;
+   */
+  state: string;
+
+  /**
+   * Only this seat's.
+   *
+   * @generated from field: string seat = 2;
+   */
+  seat: string;
+
+  /**
+   * How many; 0 means 50.
+   *
+   * @generated from field: int32 limit = 3;
+   */
+  limit: number;
+
+  /**
+   * From the page before.
+   *
+   * @generated from field: string cursor = 4;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ListApprovalsRequest.
+ * Use `create(ListApprovalsRequestSchema)` to create a new message.
+ */
+export const ListApprovalsRequestSchema: GenMessage<ListApprovalsRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 12);
+
+/**
+ * ListApprovalsResponse is a page.
+ *
+ * @generated from message bullpen.toolregistry.v1.ListApprovalsResponse
+ */
+export type ListApprovalsResponse = Message<"bullpen.toolregistry.v1.ListApprovalsResponse"> & {
+  /**
+   * Newest first.
+   *
+   * @generated from field: repeated bullpen.toolregistry.v1.Approval approvals = 1;
+   */
+  approvals: Approval[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_cursor = 2;
+   */
+  nextCursor: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ListApprovalsResponse.
+ * Use `create(ListApprovalsResponseSchema)` to create a new message.
+ */
+export const ListApprovalsResponseSchema: GenMessage<ListApprovalsResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 13);
+
+/**
+ * DecideApprovalRequest is an operator's word.
+ *
+ * @generated from message bullpen.toolregistry.v1.DecideApprovalRequest
+ */
+export type DecideApprovalRequest = Message<"bullpen.toolregistry.v1.DecideApprovalRequest"> & {
+  /**
+   * Which.
+   *
+   * @generated from field: string approval_id = 1;
+   */
+  approvalId: string;
+
+  /**
+   * `approve` or `deny`.
+   *
+   * @generated from field: string decision = 2;
+   */
+  decision: string;
+
+  /**
+   * Why; the seat reads it.
+   *
+   * @generated from field: string note = 3;
+   */
+  note: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.DecideApprovalRequest.
+ * Use `create(DecideApprovalRequestSchema)` to create a new message.
+ */
+export const DecideApprovalRequestSchema: GenMessage<DecideApprovalRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 14);
+
+/**
+ * DecideApprovalResponse says how it stands now.
+ *
+ * @generated from message bullpen.toolregistry.v1.DecideApprovalResponse
+ */
+export type DecideApprovalResponse = Message<"bullpen.toolregistry.v1.DecideApprovalResponse"> & {
+  /**
+   * With the call's result when it was approved.
+   *
+   * @generated from field: bullpen.toolregistry.v1.Approval approval = 1;
+   */
+  approval?: Approval | undefined;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.DecideApprovalResponse.
+ * Use `create(DecideApprovalResponseSchema)` to create a new message.
+ */
+export const DecideApprovalResponseSchema: GenMessage<DecideApprovalResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 15);
+
+/**
+ * CancelApprovalRequest takes a question back.
+ *
+ * @generated from message bullpen.toolregistry.v1.CancelApprovalRequest
+ */
+export type CancelApprovalRequest = Message<"bullpen.toolregistry.v1.CancelApprovalRequest"> & {
+  /**
+   * Which.
+   *
+   * @generated from field: string approval_id = 1;
+   */
+  approvalId: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.CancelApprovalRequest.
+ * Use `create(CancelApprovalRequestSchema)` to create a new message.
+ */
+export const CancelApprovalRequestSchema: GenMessage<CancelApprovalRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 16);
+
+/**
+ * CancelApprovalResponse says how it stands now.
+ *
+ * @generated from message bullpen.toolregistry.v1.CancelApprovalResponse
+ */
+export type CancelApprovalResponse = Message<"bullpen.toolregistry.v1.CancelApprovalResponse"> & {
+  /**
+   * Cancelled.
+   *
+   * @generated from field: bullpen.toolregistry.v1.Approval approval = 1;
+   */
+  approval?: Approval | undefined;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.CancelApprovalResponse.
+ * Use `create(CancelApprovalResponseSchema)` to create a new message.
+ */
+export const CancelApprovalResponseSchema: GenMessage<CancelApprovalResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 17);
+
+/**
+ * ExplainToolRequest asks about a seat and a tool.
+ *
+ * @generated from message bullpen.toolregistry.v1.ExplainToolRequest
+ */
+export type ExplainToolRequest = Message<"bullpen.toolregistry.v1.ExplainToolRequest"> & {
+  /**
+   * The seat.
+   *
+   * @generated from field: string seat = 1;
+   */
+  seat: string;
+
+  /**
+   * The tool, by canonical or wire name.
+   *
+   * @generated from field: string tool = 2;
+   */
+  tool: string;
+
+  /**
+   * Arguments to decide about, one JSON object; empty for a call whose arguments are not known yet.
+   *
+   * @generated from field: string arguments_json = 3;
+   */
+  argumentsJson: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ExplainToolRequest.
+ * Use `create(ExplainToolRequestSchema)` to create a new message.
+ */
+export const ExplainToolRequestSchema: GenMessage<ExplainToolRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 18);
+
+/**
+ * ExplainToolResponse is the answer, reason by reason.
+ *
+ * @generated from message bullpen.toolregistry.v1.ExplainToolResponse
+ */
+export type ExplainToolResponse = Message<"bullpen.toolregistry.v1.ExplainToolResponse"> & {
+  /**
+   * The seat's list shows it.
+   *
+   * @generated from field: bool listed = 1;
+   */
+  listed: boolean;
+
+  /**
+   * What would become of a call: `allow`, `deny`, `ask`, `refused` before the policy is asked, or `depends` on the arguments.
+   *
+   * @generated from field: string decision = 2;
+   */
+  decision: string;
+
+  /**
+   * The rule that decides; empty when none fits.
+   *
+   * @generated from field: string rule = 3;
+   */
+  rule: string;
+
+  /**
+   * One sentence, for people.
+   *
+   * @generated from field: string explanation = 4;
+   */
+  explanation: string;
+
+  /**
+   * Every rule in document order, with why it fits or does not.
+   *
+   * @generated from field: repeated bullpen.toolregistry.v1.RuleTrace rules = 5;
+   */
+  rules: RuleTrace[];
+
+  /**
+   * The tool; absent when nothing has the name.
+   *
+   * @generated from field: bullpen.toolregistry.v1.Tool tool = 6;
+   */
+  tool?: Tool | undefined;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ExplainToolResponse.
+ * Use `create(ExplainToolResponseSchema)` to create a new message.
+ */
+export const ExplainToolResponseSchema: GenMessage<ExplainToolResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 19);
+
+/**
+ * SimulatePolicyRequest carries a policy and says over which calls.
+ *
+ * @generated from message bullpen.toolregistry.v1.SimulatePolicyRequest
+ */
+export type SimulatePolicyRequest = Message<"bullpen.toolregistry.v1.SimulatePolicyRequest"> & {
+  /**
+   * The block `tool_policy` of a company document, YAML.
+   *
+   * @generated from field: string policy_yaml = 1;
+   */
+  policyYaml: string;
+
+  /**
+   * Only this seat's calls.
+   *
+   * @generated from field: string seat = 2;
+   */
+  seat: string;
+
+  /**
+   * Only calls since then.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 3;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * The newest calls, this many at the most; 0 means 1000.
+   *
+   * @generated from field: int32 limit = 4;
+   */
+  limit: number;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.SimulatePolicyRequest.
+ * Use `create(SimulatePolicyRequestSchema)` to create a new message.
+ */
+export const SimulatePolicyRequestSchema: GenMessage<SimulatePolicyRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 20);
+
+/**
+ * SimulatePolicyResponse compares.
+ *
+ * @generated from message bullpen.toolregistry.v1.SimulatePolicyResponse
+ */
+export type SimulatePolicyResponse = Message<"bullpen.toolregistry.v1.SimulatePolicyResponse"> & {
+  /**
+   * Calls that were looked at.
+   *
+   * @generated from field: int32 examined = 1;
+   */
+  examined: number;
+
+  /**
+   * Calls decided otherwise than they were.
+   *
+   * @generated from field: repeated bullpen.toolregistry.v1.PolicyDifference differences = 2;
+   */
+  differences: PolicyDifference[];
+
+  /**
+   * Calls that would be decided in each way.
+   *
+   * @generated from field: map<string, int32> decisions = 3;
+   */
+  decisions: { [key: string]: number };
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.SimulatePolicyResponse.
+ * Use `create(SimulatePolicyResponseSchema)` to create a new message.
+ */
+export const SimulatePolicyResponseSchema: GenMessage<SimulatePolicyResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 21);
+
+/**
+ * ListToolChangesRequest asks for changed tools.
+ *
+ * @generated from message bullpen.toolregistry.v1.ListToolChangesRequest
+ */
+export type ListToolChangesRequest = Message<"bullpen.toolregistry.v1.ListToolChangesRequest"> & {
+  /**
+   * Only this server's.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ListToolChangesRequest.
+ * Use `create(ListToolChangesRequestSchema)` to create a new message.
+ */
+export const ListToolChangesRequestSchema: GenMessage<ListToolChangesRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 22);
+
+/**
+ * ListToolChangesResponse lists them.
+ *
+ * @generated from message bullpen.toolregistry.v1.ListToolChangesResponse
+ */
+export type ListToolChangesResponse = Message<"bullpen.toolregistry.v1.ListToolChangesResponse"> & {
+  /**
+   * By server and tool.
+   *
+   * @generated from field: repeated bullpen.toolregistry.v1.ToolChange changes = 1;
+   */
+  changes: ToolChange[];
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ListToolChangesResponse.
+ * Use `create(ListToolChangesResponseSchema)` to create a new message.
+ */
+export const ListToolChangesResponseSchema: GenMessage<ListToolChangesResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 23);
+
+/**
+ * AcceptToolChangeRequest names a definition.
+ *
+ * @generated from message bullpen.toolregistry.v1.AcceptToolChangeRequest
+ */
+export type AcceptToolChangeRequest = Message<"bullpen.toolregistry.v1.AcceptToolChangeRequest"> & {
+  /**
+   * The server.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+
+  /**
+   * The tool's name at its server.
+   *
+   * @generated from field: string tool = 2;
+   */
+  tool: string;
+
+  /**
+   * The digest of the definition that is accepted.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.AcceptToolChangeRequest.
+ * Use `create(AcceptToolChangeRequestSchema)` to create a new message.
+ */
+export const AcceptToolChangeRequestSchema: GenMessage<AcceptToolChangeRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 24);
+
+/**
+ * AcceptToolChangeResponse is empty.
+ *
+ * @generated from message bullpen.toolregistry.v1.AcceptToolChangeResponse
+ */
+export type AcceptToolChangeResponse = Message<"bullpen.toolregistry.v1.AcceptToolChangeResponse"> & {
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.AcceptToolChangeResponse.
+ * Use `create(AcceptToolChangeResponseSchema)` to create a new message.
+ */
+export const AcceptToolChangeResponseSchema: GenMessage<AcceptToolChangeResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 25);
+
+/**
+ * ListToolSkillsRequest asks for the skills.
+ *
+ * @generated from message bullpen.toolregistry.v1.ListToolSkillsRequest
+ */
+export type ListToolSkillsRequest = Message<"bullpen.toolregistry.v1.ListToolSkillsRequest"> & {
+  /**
+   * Only those whose trigger fits a tool of this seat; empty for all.
+   *
+   * @generated from field: string seat = 1;
+   */
+  seat: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ListToolSkillsRequest.
+ * Use `create(ListToolSkillsRequestSchema)` to create a new message.
+ */
+export const ListToolSkillsRequestSchema: GenMessage<ListToolSkillsRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 26);
+
+/**
+ * ListToolSkillsResponse lists them.
+ *
+ * @generated from message bullpen.toolregistry.v1.ListToolSkillsResponse
+ */
+export type ListToolSkillsResponse = Message<"bullpen.toolregistry.v1.ListToolSkillsResponse"> & {
+  /**
+   * By key.
+   *
+   * @generated from field: repeated bullpen.toolregistry.v1.ToolSkill skills = 1;
+   */
+  skills: ToolSkill[];
+
+  /**
+   * Pages of the skills container that are no skills, with why.
+   *
+   * @generated from field: repeated bullpen.toolregistry.v1.RefusedSkill refused = 2;
+   */
+  refused: RefusedSkill[];
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ListToolSkillsResponse.
+ * Use `create(ListToolSkillsResponseSchema)` to create a new message.
+ */
+export const ListToolSkillsResponseSchema: GenMessage<ListToolSkillsResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 27);
+
+/**
+ * LoadToolSkillRequest names a skill.
+ *
+ * @generated from message bullpen.toolregistry.v1.LoadToolSkillRequest
+ */
+export type LoadToolSkillRequest = Message<"bullpen.toolregistry.v1.LoadToolSkillRequest"> & {
+  /**
+   * The skill's key, exactly as it is listed.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.LoadToolSkillRequest.
+ * Use `create(LoadToolSkillRequestSchema)` to create a new message.
+ */
+export const LoadToolSkillRequestSchema: GenMessage<LoadToolSkillRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 28);
+
+/**
+ * LoadToolSkillResponse carries it.
+ *
+ * @generated from message bullpen.toolregistry.v1.LoadToolSkillResponse
+ */
+export type LoadToolSkillResponse = Message<"bullpen.toolregistry.v1.LoadToolSkillResponse"> & {
+  /**
+   * The key.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Its title.
+   *
+   * @generated from field: string title = 2;
+   */
+  title: string;
+
+  /**
+   * The whole text.
+   *
+   * @generated from field: string body = 3;
+   */
+  body: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.LoadToolSkillResponse.
+ * Use `create(LoadToolSkillResponseSchema)` to create a new message.
+ */
+export const LoadToolSkillResponseSchema: GenMessage<LoadToolSkillResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 29);
+
+/**
+ * ReadToolResultRequest asks for a page of a result.
+ *
+ * @generated from message bullpen.toolregistry.v1.ReadToolResultRequest
+ */
+export type ReadToolResultRequest = Message<"bullpen.toolregistry.v1.ReadToolResultRequest"> & {
+  /**
+   * The call, as the summary names it.
+   *
+   * @generated from field: string call_ref = 1;
+   */
+  callRef: string;
+
+  /**
+   * Where to go on, in bytes; 0 for the beginning.
+   *
+   * @generated from field: int32 offset = 2;
+   */
+  offset: number;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ReadToolResultRequest.
+ * Use `create(ReadToolResultRequestSchema)` to create a new message.
+ */
+export const ReadToolResultRequestSchema: GenMessage<ReadToolResultRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 30);
+
+/**
+ * ReadToolResultResponse is a page of a result.
+ *
+ * @generated from message bullpen.toolregistry.v1.ReadToolResultResponse
+ */
+export type ReadToolResultResponse = Message<"bullpen.toolregistry.v1.ReadToolResultResponse"> & {
+  /**
+   * The page: whole lines where the result has lines, whole characters always.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * Where the next page begins; absent on the last.
+   *
+   * @generated from field: optional int32 next_offset = 2;
+   */
+  nextOffset?: number | undefined;
+
+  /**
+   * The whole result's size in bytes.
+   *
+   * @generated from field: int32 size = 3;
+   */
+  size: number;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.ReadToolResultResponse.
+ * Use `create(ReadToolResultResponseSchema)` to create a new message.
+ */
+export const ReadToolResultResponseSchema: GenMessage<ReadToolResultResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 31);
+
+/**
  * RestoreCallsResponse counts.
  *
  * @generated from message bullpen.toolregistry.v1.RestoreCallsResponse
@@ -405,7 +1093,7 @@ export type RestoreCallsResponse = Message<"bullpen.toolregistry.v1.RestoreCalls
  * Use `create(RestoreCallsResponseSchema)` to create a new message.
  */
 export const RestoreCallsResponseSchema: GenMessage<RestoreCallsResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 10);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 32);
 
 /**
  * McpServerStatus is a server over all nodes.
@@ -468,6 +1156,13 @@ export type McpServerStatus = Message<"bullpen.toolregistry.v1.McpServerStatus">
    * @generated from field: int32 tool_count = 8;
    */
   toolCount: number;
+
+  /**
+   * Where an operator must consent before it can run; empty when nobody must.
+   *
+   * @generated from field: string authorization_url = 9;
+   */
+  authorizationUrl: string;
 };
 
 /**
@@ -475,7 +1170,7 @@ export type McpServerStatus = Message<"bullpen.toolregistry.v1.McpServerStatus">
  * Use `create(McpServerStatusSchema)` to create a new message.
  */
 export const McpServerStatusSchema: GenMessage<McpServerStatus> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 11);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 33);
 
 /**
  * McpServerNode is a server on one node.
@@ -531,7 +1226,7 @@ export type McpServerNode = Message<"bullpen.toolregistry.v1.McpServerNode"> & {
  * Use `create(McpServerNodeSchema)` to create a new message.
  */
 export const McpServerNodeSchema: GenMessage<McpServerNode> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 12);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 34);
 
 /**
  * ToolRegistryService is the one door to every tool: it knows the catalogue, checks who may call what with which
@@ -592,6 +1287,120 @@ export const ToolRegistryService: GenService<{
     methodKind: "unary";
     input: typeof RestoreCallsRequestSchema;
     output: typeof RestoreCallsResponseSchema;
+  },
+  /**
+   * GetCall answers one audited call, whole.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.GetCall
+   */
+  getCall: {
+    methodKind: "unary";
+    input: typeof GetCallRequestSchema;
+    output: typeof GetCallResponseSchema;
+  },
+  /**
+   * ListApprovals lists calls that wait for an operator, or waited, newest first.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.ListApprovals
+   */
+  listApprovals: {
+    methodKind: "unary";
+    input: typeof ListApprovalsRequestSchema;
+    output: typeof ListApprovalsResponseSchema;
+  },
+  /**
+   * DecideApproval approves or denies a call that waits. An approved call is made at once, with the arguments that were approved
+   * and as the seat that asked, once however often it is approved; the seat gets the result as mail. One that was decided before
+   * is refused with `already_answered`, one that expired or was cancelled with `conflict`.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.DecideApproval
+   */
+  decideApproval: {
+    methodKind: "unary";
+    input: typeof DecideApprovalRequestSchema;
+    output: typeof DecideApprovalResponseSchema;
+  },
+  /**
+   * CancelApproval takes a question back: an operator, or the seat that caused it.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.CancelApproval
+   */
+  cancelApproval: {
+    methodKind: "unary";
+    input: typeof CancelApprovalRequestSchema;
+    output: typeof CancelApprovalResponseSchema;
+  },
+  /**
+   * ExplainTool says why a seat has a tool, or lacks it, and which rule decides about a call of it.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.ExplainTool
+   */
+  explainTool: {
+    methodKind: "unary";
+    input: typeof ExplainToolRequestSchema;
+    output: typeof ExplainToolResponseSchema;
+  },
+  /**
+   * SimulatePolicy runs a changed policy over recorded calls and answers those that it would decide in another way.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.SimulatePolicy
+   */
+  simulatePolicy: {
+    methodKind: "unary";
+    input: typeof SimulatePolicyRequestSchema;
+    output: typeof SimulatePolicyResponseSchema;
+  },
+  /**
+   * ListToolChanges lists tools whose definition is not what was first seen, with both.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.ListToolChanges
+   */
+  listToolChanges: {
+    methodKind: "unary";
+    input: typeof ListToolChangesRequestSchema;
+    output: typeof ListToolChangesResponseSchema;
+  },
+  /**
+   * AcceptToolChange takes a definition as the one that is known. `stale_version` when the tool changed again since.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.AcceptToolChange
+   */
+  acceptToolChange: {
+    methodKind: "unary";
+    input: typeof AcceptToolChangeRequestSchema;
+    output: typeof AcceptToolChangeResponseSchema;
+  },
+  /**
+   * ListToolSkills lists the tool skills that are in force, in the order of their keys.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.ListToolSkills
+   */
+  listToolSkills: {
+    methodKind: "unary";
+    input: typeof ListToolSkillsRequestSchema;
+    output: typeof ListToolSkillsResponseSchema;
+  },
+  /**
+   * Loads the whole text of a tool skill: how this company wants a tool used. Skills are listed with your tools by key; load one
+   * before you use the tools that it names. A skill that is marked as required holds those tools back until it was loaded.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.LoadToolSkill
+   */
+  loadToolSkill: {
+    methodKind: "unary";
+    input: typeof LoadToolSkillRequestSchema;
+    output: typeof LoadToolSkillResponseSchema;
+  },
+  /**
+   * Reads a tool's result that you were shown a summary of, whole, a page at a time. The summary names the call; start at
+   * offset 0 and go on with `next_offset` until there is none.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.ReadToolResult
+   */
+  readToolResult: {
+    methodKind: "unary";
+    input: typeof ReadToolResultRequestSchema;
+    output: typeof ReadToolResultResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_bullpen_toolregistry_v1_tool_registry_service, 0);
