@@ -64,8 +64,14 @@ func companyToProto(c *document.Company, r revision.Revision) *companyv1.Company
 		Mail: &companyv1.Mail{
 			CoalesceMaxBatch: int32(c.Mail.MaxBatch), CoalesceWindowSeconds: int32(c.Mail.WindowSeconds),
 		},
-		ToolResults:             &companyv1.ToolResults{Mode: c.ToolResults.Mode, AuditDays: int32(c.ToolResults.AuditDays)},
+		ToolResults: &companyv1.ToolResults{
+			Mode: c.ToolResults.Mode, AuditDays: int32(c.ToolResults.AuditDays),
+			SummarizeOverBytes: int32(c.ToolResults.OverBytes), TopItems: int32(c.ToolResults.TopItems),
+		},
 		LoopGuardIdenticalCalls: int32(c.IdenticalCalls),
+		ToolPolicy:              policyToProto(c.Policy),
+		SkillVariables:          c.SkillVariables,
+		SkillsContainer:         c.SkillsContainer,
 	}
 	for _, u := range c.Units {
 		out.Units = append(out.Units, &companyv1.Unit{
@@ -109,20 +115,6 @@ func seatToProto(s document.Seat) *companyv1.Seat {
 	}
 	if a := s.Github; a != nil {
 		out.Github = &companyv1.GithubAccount{Login: a.Login, Token: a.Token}
-	}
-	return out
-}
-
-func serverToProto(s document.Server) *companyv1.McpServer {
-	out := &companyv1.McpServer{
-		Name: s.Name, Transport: s.Transport, Command: s.Command, Args: s.Args, Env: s.Env, Url: s.URL, Headers: s.Headers,
-		Shared: s.Shared, ToolPrefix: s.ToolPrefix, ToolAnnotations: map[string]*companyv1.ToolAnnotations{},
-		Surfaces: s.Surfaces, StartupTimeoutSeconds: int32(s.StartSeconds), RequestTimeoutSeconds: int32(s.CallSeconds),
-	}
-	for tool, a := range s.Annotations {
-		out.ToolAnnotations[tool] = &companyv1.ToolAnnotations{
-			ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld,
-		}
 	}
 	return out
 }

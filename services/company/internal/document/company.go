@@ -20,11 +20,14 @@ const (
 	defaultToolTimeout      = 60
 	defaultIdenticalCalls   = 3
 	defaultAuditDays        = 30
+	defaultSummarizeOver    = 16384
+	defaultTopItems         = 5
 	defaultTypingStatus     = "always"
 	defaultTimezone         = "UTC"
 	defaultModelTimeout     = 120
 	defaultRateLimitSeconds = 3600
 	defaultAuthSeconds      = 300
+	defaultInstallSeconds   = 600
 	defaultStartSeconds     = 120
 	defaultCallSeconds      = 300
 
@@ -41,6 +44,9 @@ type draft struct {
 	// seats stand in document order, those of the root first.
 	seats   []*draftSeat
 	workers []draftWorker
+	rules   []draftRule
+	// skills is the container of tool skills.
+	skills value[string]
 	// hierarchy is made by checkReferences.
 	hierarchy *hierarchy
 }
@@ -68,11 +74,14 @@ func (r *reader) draft(root *yamltree.Node) *draft {
 
 	r.providers(d, o.object("providers"))
 	c.Tracker = r.tracker(o.object("tracker"))
-	c.Knowledge = r.knowledge(o.object("knowledge"))
+	c.Knowledge, d.skills = r.knowledge(o.object("knowledge"))
+	c.SkillsContainer = d.skills.v
+	c.SkillVariables = r.skillVariables(o.object("skill_variables"))
 	c.TurnEngine = r.turnEngine(o.object("turn_engine"))
 	r.servers(d, o.list("mcp_servers"))
 	c.Integrations = r.integrations(o.object("integrations"))
 	c.ToolResults = r.toolResults(o.object("tool_results"))
+	c.Policy, d.rules = r.policy(o.object("tool_policy"))
 	guard := o.object("loop_guard")
 	c.IdenticalCalls = guard.number("identical_calls", defaultIdenticalCalls, 1, 20).v
 	guard.done()
@@ -151,13 +160,12 @@ func (r *reader) integrations(o *object) Integrations {
 }
 
 func (r *reader) toolResults(o *object) ToolResults {
-	mode := o.choice("mode", "full", "full", "summarize")
-	if mode.v == "summarize" {
-		r.add(mode.at, KindUnsupported, "this build gives results whole; say `full` or leave it out")
+	out := ToolResults{
+		Mode:      o.choice("mode", "full", "full", "summarize").v,
+		OverBytes: o.number("summarize_over_bytes", defaultSummarizeOver, 1, 64<<20).v,
+		TopItems:  o.number("top_items", defaultTopItems, 1, 1000).v,
+		AuditDays: o.number("audit_days", defaultAuditDays, 1, 3650).v,
 	}
-	o.number("summarize_over_bytes", 8192, 1, 64<<20)
-	o.number("top_items", 5, 1, 1000)
-	days := o.number("audit_days", defaultAuditDays, 1, 3650)
 	o.done()
-	return ToolResults{Mode: "full", AuditDays: days.v}
+	return out
 }

@@ -112,14 +112,14 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	require.Equal(t, "UTC", company.Timezone)
 	require.Equal(t, document.Mail{MaxBatch: 20}, company.Mail)
 	require.Equal(t, document.TurnEngine{MaxToolRounds: 24, DelegationDepthLimit: 3, ToolTimeoutSeconds: 60}, company.TurnEngine)
-	require.Equal(t, document.ToolResults{Mode: "full", AuditDays: 30}, company.ToolResults)
+	require.Equal(t, document.ToolResults{Mode: "full", AuditDays: 30, OverBytes: 16384, TopItems: 5}, company.ToolResults)
 	require.Equal(t, 3, company.IdenticalCalls)
 	require.Equal(t, []string{"native", "native", "always"}, []string{company.Tracker, company.Knowledge, company.Integrations.SlackTypingStatus})
 	p := company.Providers[0]
 	require.Equal(t, []int{120, 3600, 300, 0}, []int{p.TimeoutSeconds, p.RateLimitSeconds, p.AuthSeconds, p.MaxOutputTokens})
 	s := company.Servers[0]
 	require.True(t, s.Shared)
-	require.Equal(t, []int{120, 300}, []int{s.StartSeconds, s.CallSeconds})
+	require.Equal(t, []int{600, 120, 300}, []int{s.InstallSeconds, s.StartSeconds, s.CallSeconds})
 	require.Equal(t, "ada", company.Seats[0].Handle)
 	require.Equal(t, "agent", company.Seats[0].Kind)
 }

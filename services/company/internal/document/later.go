@@ -1,9 +1,5 @@
 package document
 
-import (
-	"github.com/bullpenhq/bullpen/services/company/internal/yamltree"
-)
-
 // This file and schedules.go read the blocks that the document has and this build does not act on. They are checked like
 // all others, so that a mistake in one is found today, and refused unless they are switched off: a block that is off may
 // keep its settings.
@@ -21,13 +17,6 @@ func (r *reader) companyLater(o *object) {
 	r.budget(o.object("token_budget"))
 	rate := o.number("notification_rate_limit", 0, 0, 1000)
 	r.later(rate.at, rate.v > 0, "this build drops no notification; say 0 or leave it out")
-	variables := o.object("skill_variables")
-	for _, m := range variables.members() {
-		if m.node.Kind != yamltree.String {
-			r.wrongType(m.node, m.at, "text")
-		}
-	}
-	r.later(variables.at, len(variables.order) > 0, "this build has no tool skills to put variables into; leave the block out")
 	r.learning(o.object("learning"))
 	r.scheduling(o.object("scheduling"))
 
@@ -93,20 +82,24 @@ func (r *reader) tracker(o *object) string {
 	return backend.v
 }
 
-func (r *reader) knowledge(o *object) string {
+// knowledge answers the backend and the container of tool skills.
+func (r *reader) knowledge(o *object) (string, value[string]) {
 	backend := o.choice("backend", "native", "native", "none", "confluence")
 	r.later(backend.at, backend.v == "confluence",
 		"this build has its own knowledge base only; say `native`, or `none` and reach the other one through an MCP server")
 	scope := o.texts("scope")
 	r.later(under(o.at, "scope"), len(scope) > 0, "this build searches every container; leave the list empty")
-	for _, key := range []string{"skills_container", "root_space"} {
-		v := o.text(key)
-		r.later(v.at, v.v != "", "this build gives no container a part of its own; leave it out")
+	skills := o.text("skills_container")
+	r.matching(skills, containerShape, containerWords)
+	if skills.given && backend.v == "none" {
+		r.add(skills.at, KindValue, "is a container of the knowledge base, and the company has none: the backend is `none`")
 	}
+	root := o.text("root_space")
+	r.later(root.at, root.v != "", "this build has no container above the others; leave it out")
 	vectors := o.boolean("vectors", false)
 	r.later(vectors.at, vectors.v, "this build searches by words only; say false or leave it out")
 	o.done()
-	return backend.v
+	return backend.v, skills
 }
 
 func (r *reader) turnEngineLater(o *object) {

@@ -21,6 +21,11 @@ type Company struct {
 	ToolResults  ToolResults
 	// IdenticalCalls is how many identical calls in a row run.
 	IdenticalCalls int
+	Policy         Policy
+	// SkillVariables are what tool skills may name as `${name}`. Every seat reads them.
+	SkillVariables map[string]string
+	// SkillsContainer is the knowledge container whose pages are tool skills; empty when there is none.
+	SkillsContainer string
 }
 
 // Unit is a part of the company.
@@ -80,23 +85,45 @@ type GithubAccount struct{ Login, Token string }
 const (
 	TransportStdio = "stdio"
 	TransportHTTP  = "http"
+	// TransportSSE is HTTP as servers of 2024 speak it.
+	TransportSSE = "sse"
+)
+
+// The protocols of an MCP server.
+const (
+	ProtocolAuto   = "auto"
+	ProtocolModern = "modern"
+	ProtocolLegacy = "legacy"
 )
 
 // Server is an MCP server.
 type Server struct {
 	Name, Transport string
-	// Command, Args and Env are for stdio; URL and Headers for http.
-	Command      string
-	Args         []string
-	Env          map[string]string
-	URL          string
-	Headers      map[string]string
-	Shared       bool
-	ToolPrefix   string
-	Annotations  map[string]Annotations
-	Surfaces     []string
-	StartSeconds int
-	CallSeconds  int
+	// Command, Args and Env are for stdio; URL, Headers and Authorization for http and sse.
+	Command string
+	Args    []string
+	Env     map[string]string
+	URL     string
+	Headers map[string]string
+	// Authorization is nil when the server wants nothing, or a header that is declared.
+	Authorization *Authorization
+	Protocol      string
+	Shared        bool
+	ToolPrefix    string
+	// Annotations and ToolSeconds are by raw or prefixed name.
+	Annotations map[string]Annotations
+	ToolSeconds map[string]int
+	Surfaces    []string
+	// InstallSeconds bound what comes before a program's first word, StartSeconds what comes after it.
+	InstallSeconds, StartSeconds, CallSeconds int
+}
+
+// Authorization says how an OAuth token for a server is had.
+type Authorization struct {
+	Grant, ClientID string
+	// ClientSecret is a template, empty for a public client.
+	ClientSecret string
+	Scopes       []string
 }
 
 // Annotations are hints about a tool; nil claims nothing.
@@ -137,8 +164,40 @@ type Integrations struct {
 // Mail bounds how a seat's mailbox is drained.
 type Mail struct{ MaxBatch, WindowSeconds int }
 
-// ToolResults says how results reach the model. The only mode is "full".
+// ToolResults says how results reach the model.
 type ToolResults struct {
+	// Mode is "full" or "summarize".
 	Mode      string
 	AuditDays int
+	// OverBytes and TopItems are for "summarize": the size that a result may have whole, and how many members of a list
+	// that is larger are shown.
+	OverBytes, TopItems int
+}
+
+// The effects of a rule, the first two of which a policy may also say for calls that no rule fits.
+const (
+	EffectAllow = "allow"
+	EffectDeny  = "deny"
+	EffectAsk   = "ask"
+)
+
+// Policy decides about calls: the first rule that fits, or else Otherwise.
+type Policy struct {
+	Rules     []Rule
+	Otherwise string
+	// HoldChanged makes a tool whose definition changed wait for an operator.
+	HoldChanged bool
+}
+
+// Rule fits a call when everything that it names fits; a list that is empty fits all.
+type Rule struct {
+	Name, Effect string
+	// Seats are handles and Units are ids, whatever the document named them by.
+	Seats, Units []string
+	// Tools and Sources are names in which `*` stands for any run of characters.
+	Tools, Sources []string
+	// When is a condition in CEL that has been compiled; empty when there is none.
+	When, Reason string
+	// ExpireSeconds is 0 but for "ask".
+	ExpireSeconds int
 }

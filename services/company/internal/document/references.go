@@ -28,6 +28,8 @@ func (d *draft) checkReferences(r *reader) {
 		}
 	}
 	d.checkTargets(r)
+	d.checkSkills(r)
+	d.checkPolicy(r, n)
 	d.checkManages(r, n)
 }
 

@@ -31,39 +31,49 @@ func (r *reader) servers(d *draft, all []item) {
 	}
 }
 
+// remote reports whether a server is reached by its address rather than started.
+func remote(transport string) bool { return transport == TransportHTTP || transport == TransportSSE }
+
 func (r *reader) server(o *object) draftServer {
 	name := o.required("name")
 	if name.v != "" && !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`).MatchString(name.v) {
 		r.add(name.at, KindValue, "must be 1 to 64 letters, digits, dashes and underscores, not %s", quote(name.v))
 	}
-	transport := o.choice("transport", TransportStdio, TransportStdio, TransportHTTP)
+	transport := o.choice("transport", TransportStdio, TransportStdio, TransportHTTP, TransportSSE)
 	s := draftServer{at: name.at, Server: Server{
 		Name: name.v, Transport: transport.v,
-		Shared:       o.boolean("shared", true).v,
-		StartSeconds: o.number("startup_timeout_seconds", defaultStartSeconds, 1, 1800).v,
-		CallSeconds:  o.number("request_timeout_seconds", defaultCallSeconds, 1, 3600).v,
+		Protocol:       r.protocol(o, transport.v),
+		Shared:         o.boolean("shared", true).v,
+		InstallSeconds: o.number("install_timeout_seconds", defaultInstallSeconds, 1, 3600).v,
+		StartSeconds:   o.number("startup_timeout_seconds", defaultStartSeconds, 1, 1800).v,
+		CallSeconds:    o.number("request_timeout_seconds", defaultCallSeconds, 1, maxCallSeconds).v,
 	}}
 	command, args := o.text("command"), o.texts("args")
 	url := o.text("url")
 	env, headers := o.object("env"), o.object("headers")
+	authorization := o.object("authorization")
 	s.Command, s.Args, s.URL = command.v, plain(args), url.v
 	r.address(url)
-	if transport.v == TransportHTTP {
-		s.Headers = r.variables(headers, TransportHTTP)
-		r.only(url, "is required for `http`: the address of the server",
-			misplaced{command.at, command.given, "is for `stdio`; an `http` server is not started, it has a url"},
-			misplaced{env.at, env.given, "is for `stdio`; an `http` server takes headers"})
+	if remote(transport.v) {
+		kind := quote(transport.v)
+		s.Headers = r.variables(headers, transport.v)
+		s.Authorization = r.authorization(authorization, headers)
+		r.only(url, "is required for "+kind+": the address of the server",
+			misplaced{command.at, command.given, "is for `stdio`; an " + kind + " server is not started, it has a url"},
+			misplaced{env.at, env.given, "is for `stdio`; an " + kind + " server takes headers"})
 	} else {
 		s.Env = r.variables(env, TransportStdio)
 		r.only(command, "is required for `stdio`: the program to start",
 			misplaced{url.at, url.given, "is for `http`; say `transport: http`"},
-			misplaced{headers.at, headers.given, "is for `http`; a `stdio` server takes env"})
+			misplaced{headers.at, headers.given, "is for `http`; a `stdio` server takes env"},
+			misplaced{authorization.at, authorization.given, "is for `http`; a `stdio` server takes its credentials from env"})
 	}
 	s.ToolPrefix = r.matching(o.text("tool_prefix"), `^[A-Za-z0-9_-]{1,32}$`, "1 to 32 letters, digits, dashes and underscores")
 	for _, surface := range o.texts("surfaces") {
 		s.Surfaces = append(s.Surfaces, r.matching(surface, `^[a-z][a-z0-9_]{0,31}$`, "a surface's name such as `slack`"))
 	}
-	s.Annotations = r.annotations(o.object("tool_annotations"))
+	s.Annotations = r.annotations(o.object("tool_annotations"), s.ToolPrefix)
+	s.ToolSeconds = r.toolSeconds(o.object("tool_timeout_seconds"), s.ToolPrefix)
 	o.done()
 	return s
 }
@@ -99,7 +109,7 @@ func (r *reader) matching(v value[string], pattern, want string) string {
 // variables reads environment variables, or headers for an http server.
 func (r *reader) variables(o *object, transport string) map[string]string {
 	shape, want := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`), "an environment variable's name: letters, digits and underscores, no digit first"
-	if transport == TransportHTTP {
+	if remote(transport) {
 		shape, want = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$"), "a header's name: letters, digits and dashes"
 	}
 	out := map[string]string{}
@@ -110,7 +120,7 @@ func (r *reader) variables(o *object, transport string) map[string]string {
 		switch m.node.Kind {
 		case yamltree.String, yamltree.Int, yamltree.Float, yamltree.Bool:
 			v := value[string]{v: m.node.Text, at: m.at, given: true}
-			if transport == TransportHTTP && strings.ContainsAny(v.v, "\r\n") {
+			if remote(transport) && strings.ContainsAny(v.v, "\r\n") {
 				r.add(m.at, KindValue, "a header must stand on one line")
 			}
 			r.secretIn(m.key, v)
@@ -118,34 +128,6 @@ func (r *reader) variables(o *object, transport string) map[string]string {
 		default:
 			r.wrongType(m.node, m.at, "text")
 		}
-	}
-	return out
-}
-
-func (r *reader) annotations(o *object) map[string]Annotations {
-	out := map[string]Annotations{}
-	for _, m := range o.members() {
-		tool := r.object(m.node, m.at)
-		hint := func(key, hintKey string) *bool {
-			v, twin := tool.boolean(key, false), tool.boolean(hintKey, false)
-			switch {
-			case v.given && twin.given:
-				r.add(twin.at, KindDuplicate, "says the same as %s; keep one of them", quote(key))
-				return &v.v
-			case v.given:
-				return &v.v
-			case twin.given:
-				return &twin.v
-			}
-			return nil
-		}
-		out[m.key] = Annotations{
-			ReadOnly:    hint("read_only", "readOnlyHint"),
-			Destructive: hint("destructive", "destructiveHint"),
-			Idempotent:  hint("idempotent", "idempotentHint"),
-			OpenWorld:   hint("open_world", "openWorldHint"),
-		}
-		tool.done()
 	}
 	return out
 }

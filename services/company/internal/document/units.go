@@ -1,5 +1,11 @@
 package document
 
+// The shape of the keys of projects and containers.
+const (
+	containerShape = `^[A-Z][A-Z0-9]{0,9}$`
+	containerWords = "1 to 10 capitals and digits, a capital first"
+)
+
 // draftUnit is a unit as it was written.
 type draftUnit struct {
 	Unit
@@ -30,8 +36,8 @@ func (r *reader) unit(d *draft, i item, parent *draftUnit) {
 	u.Goals = plain(o.texts("goals"))
 	u.Channel = o.text("channel").v
 	project, space := o.text("project"), o.text("space")
-	u.Project = r.matching(project, `^[A-Z][A-Z0-9]{0,9}$`, "1 to 10 capitals and digits, a capital first")
-	u.Space = r.matching(space, `^[A-Z][A-Z0-9]{0,9}$`, "1 to 10 capitals and digits, a capital first")
+	u.Project = r.matching(project, containerShape, containerWords)
+	u.Space = r.matching(space, containerShape, containerWords)
 	u.projectAt, u.spaceAt = project.at, space.at
 	u.env = r.environments(o.object("mcp_env"))
 	u.targets = r.schedules(o.list("schedules"), true)
