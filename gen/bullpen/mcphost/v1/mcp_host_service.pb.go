@@ -114,7 +114,9 @@ type ListServerToolsRequest struct {
 	// Only this server.
 	Server string `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`
 	// How long to wait for servers that start; absent: answer what is there.
-	Wait          *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	// The digest of an answer that the caller still has; when it would be the same again, no servers are sent.
+	KnownDigest   string `protobuf:"bytes,4,opt,name=known_digest,json=knownDigest,proto3" json:"known_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -170,13 +172,22 @@ func (x *ListServerToolsRequest) GetWait() *durationpb.Duration {
 	return nil
 }
 
+func (x *ListServerToolsRequest) GetKnownDigest() string {
+	if x != nil {
+		return x.KnownDigest
+	}
+	return ""
+}
+
 // ListServerToolsResponse lists tools by server.
 type ListServerToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In document order.
 	Servers []*ServerTools `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
 	// Changes when any of them does.
-	Digest        string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// The caller has it all: the digest is the one it knew, and the servers are left out.
+	Unchanged     bool `protobuf:"varint,3,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -223,6 +234,13 @@ func (x *ListServerToolsResponse) GetDigest() string {
 		return x.Digest
 	}
 	return ""
+}
+
+func (x *ListServerToolsResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 // CallServerToolRequest is a call.
@@ -885,14 +903,16 @@ const file_bullpen_mcphost_v1_mcp_host_service_proto_rawDesc = "" +
 	")bullpen/mcphost/v1/mcp_host_service.proto\x12\x12bullpen.mcphost.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fbullpen/mcphost/v1/server.proto\x1a\x1egoogle/protobuf/duration.proto\"\x14\n" +
 	"\x12ListServersRequest\"K\n" +
 	"\x13ListServersResponse\x124\n" +
-	"\aservers\x18\x01 \x03(\v2\x1a.bullpen.mcphost.v1.ServerR\aservers\"\x86\x01\n" +
+	"\aservers\x18\x01 \x03(\v2\x1a.bullpen.mcphost.v1.ServerR\aservers\"\xb3\x01\n" +
 	"\x16ListServerToolsRequest\x12\x1b\n" +
 	"\x04seat\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12 \n" +
 	"\x06server\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06server\x12-\n" +
-	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"l\n" +
+	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12+\n" +
+	"\fknown_digest\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\vknownDigest\"\x8a\x01\n" +
 	"\x17ListServerToolsResponse\x129\n" +
 	"\aservers\x18\x01 \x03(\v2\x1f.bullpen.mcphost.v1.ServerToolsR\aservers\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\tR\x06digest\"\xe0\x01\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1c\n" +
+	"\tunchanged\x18\x03 \x01(\bR\tunchanged\"\xe0\x01\n" +
 	"\x15CallServerToolRequest\x12\"\n" +
 	"\x06server\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06server\x12\x1e\n" +

@@ -1,0 +1,1 @@
+alter table nodes drop column url;
