@@ -177,6 +177,7 @@ func (p *Process) host(m Module) *Host {
 		Keys:    p.o.keys,
 		Now:     p.o.Now,
 		Node:    p.node,
+		URL:     p.advertised(),
 		Getenv:  p.o.Getenv,
 		peers:   p.peers,
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -96,6 +97,24 @@ func (p *Process) serveReadiness(w http.ResponseWriter, r *http.Request) {
 func loopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
+}
+
+// advertised answers the process's base URL as another machine would write it.
+func (p *Process) advertised() string {
+	tcp, ok := p.listener.Addr().(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return p.URL()
+	}
+	host := "127.0.0.1"
+	if addresses, err := net.InterfaceAddrs(); err == nil {
+		for _, a := range addresses {
+			if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+				host = n.IP.String()
+				break
+			}
+		}
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
 
 // timedBodies ends a request whose body does not arrive in time, whether its handler reads it or not: before a connection

@@ -91,9 +91,26 @@ func TestHostGivesAModuleItsOwnSchemaTopicsAndName(t *testing.T) {
 	require.NoError(t, host.Bus.Publish(t.Context(), bus.Message{Topic: "bullpen.tracker.item.v1", Key: "k", Value: []byte("v")}))
 	require.Equal(t, "tracker", host.Name)
 	require.NotEmpty(t, host.Node)
+	require.Equal(t, p.URL(), host.URL)
 	require.Nil(t, host.Config)
 	_, r := readiness(t, p)
 	require.Equal(t, "/process=true /postgres=true /kafka=true", names(r))
+}
+
+func TestAListenerOnEveryAddressIsNamedByOneThatCanBeDialled(t *testing.T) {
+	t.Parallel()
+	var host *run.Host
+	o := options(t, module("tracker", func(h *run.Host) (run.Service, error) {
+		host = h
+		return piece{}, nil
+	}))
+	o.Listen = "0.0.0.0:0"
+	start(t, o)
+	require.NotContains(t, host.URL, "0.0.0.0")
+	response, err := http.Get(host.URL + "/healthz")
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode)
 }
 
 func TestProcessEndsInReverseOrderAndNotReadyFirst(t *testing.T) {

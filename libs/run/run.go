@@ -109,6 +109,9 @@ type Host struct {
 	Now func() time.Time
 	// Node is unique among all processes, and new at each start.
 	Node string
+	// URL is the base URL under which other processes probably reach this one. A listener on every address is named by the
+	// machine's first address that is not loopback; only an operator knows better, so offer a setting.
+	URL string
 	// Getenv reads the environment, for names that are not settings.
 	Getenv func(string) string
 
