@@ -56,7 +56,7 @@ var Module = run.Module{
 		{Name: events.ServerTopic, Partitions: partitions},
 		{Name: revisionTopic, Partitions: 1, Compacted: true},
 	},
-	Peers: []string{"company", "mcphost", "notification", "tracker", "knowledge"},
+	Peers: []string{"company", "mcphost", "notification", "tracker", "knowledge", Name},
 	New: func(_ context.Context, h *run.Host) (run.Service, error) {
 		return New(Deps{Log: h.Log, Metrics: h.Metrics, Pool: h.Pool, Bus: h.Bus, Client: h.Client, Now: h.Now, Node: h.Node})
 	},
