@@ -27,6 +27,15 @@ type HTTP struct {
 	URL string
 	// Headers go with every request, and to this host only.
 	Headers map[string]string
+	// Authorize stands between the requests and the network where the server wants a token; nil for nothing. An error of its
+	// with a method TurnedAway is one of a request that the server turned away unread.
+	Authorize func(http.RoundTripper) http.RoundTripper
+}
+
+// turnedAway is an error of a request that was sent and that nobody looked at: it may be made again.
+type turnedAway interface {
+	error
+	TurnedAway()
 }
 
 // httpTransport is what the SDK's own transport sends its requests through. It adds the headers, refuses to be led to another
@@ -36,6 +45,7 @@ type httpTransport struct {
 	headers map[string]string
 	records *recorder
 	base    *http.Transport
+	through http.RoundTripper // base, behind what authorises
 	// forgotten is set when the server does not know the session any more.
 	forgotten atomic.Bool
 }
@@ -45,14 +55,19 @@ func newHTTPTransport(h HTTP, records *recorder) (*httpTransport, error) {
 	if err != nil || target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
 		return nil, errors.New("its address is no http or https URL") // the address may hold a secret
 	}
-	return &httpTransport{target: target, headers: h.Headers, records: records, base: &http.Transport{
+	t := &httpTransport{target: target, headers: h.Headers, records: records, base: &http.Transport{
 		Proxy:               nil, // the environment of this process is nobody else's business
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConnsPerHost: 32,
 		IdleConnTimeout:     90 * time.Second,
 		ForceAttemptHTTP2:   true,
-	}}, nil
+	}}
+	t.through = t.base
+	if h.Authorize != nil {
+		t.through = h.Authorize(t.base)
+	}
+	return t, nil
 }
 
 func (t *httpTransport) sdk() mcp.Transport {
@@ -88,8 +103,9 @@ func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := t.send(r, id, method)
 	var broken *net.OpError
+	var refused turnedAway
 	switch {
-	case errors.As(err, &broken) && broken.Op == "dial":
+	case errors.As(err, &broken) && broken.Op == "dial", errors.As(err, &refused):
 		t.records.unsent(id)
 		return nil, err
 	case err != nil:
@@ -160,11 +176,11 @@ func (t *httpTransport) outgoing(r *http.Request) (id jsonrpc.ID, method string)
 // send bounds the wait for the answer to the probe.
 func (t *httpTransport) send(r *http.Request, id jsonrpc.ID, method string) (*http.Response, error) {
 	if method != methodDiscover {
-		return t.base.RoundTrip(r)
+		return t.through.RoundTrip(r)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	timer := time.AfterFunc(probeTime, cancel)
-	response, err := t.base.RoundTrip(r.WithContext(ctx))
+	response, err := t.through.RoundTrip(r.WithContext(ctx))
 	silent := !timer.Stop() && r.Context().Err() == nil
 	if err == nil && !silent {
 		response.Body = &bounded{ReadCloser: response.Body, cancel: cancel}
