@@ -547,6 +547,428 @@ func (x *ListRevisionsResponse) GetNextCursor() string {
 	return ""
 }
 
+// ListMcpServersRequest asks for the entries.
+type ListMcpServersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMcpServersRequest) Reset() {
+	*x = ListMcpServersRequest{}
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMcpServersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMcpServersRequest) ProtoMessage() {}
+
+func (x *ListMcpServersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMcpServersRequest.ProtoReflect.Descriptor instead.
+func (*ListMcpServersRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{10}
+}
+
+// ListMcpServersResponse lists the entries.
+type ListMcpServersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the document.
+	Servers []*McpServerEntry `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	// The revision they stand in.
+	Revision      *Revision `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMcpServersResponse) Reset() {
+	*x = ListMcpServersResponse{}
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMcpServersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMcpServersResponse) ProtoMessage() {}
+
+func (x *ListMcpServersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMcpServersResponse.ProtoReflect.Descriptor instead.
+func (*ListMcpServersResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ListMcpServersResponse) GetServers() []*McpServerEntry {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+func (x *ListMcpServersResponse) GetRevision() *Revision {
+	if x != nil {
+		return x.Revision
+	}
+	return nil
+}
+
+// McpServerEntry is one entry of `mcp_servers`.
+type McpServerEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The entry as it is written, as a JSON object. A credential that is not exactly one `${NAME}` stands in it as `__redacted__`.
+	EntryJson     string `protobuf:"bytes,2,opt,name=entry_json,json=entryJson,proto3" json:"entry_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *McpServerEntry) Reset() {
+	*x = McpServerEntry{}
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *McpServerEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*McpServerEntry) ProtoMessage() {}
+
+func (x *McpServerEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use McpServerEntry.ProtoReflect.Descriptor instead.
+func (*McpServerEntry) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *McpServerEntry) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *McpServerEntry) GetEntryJson() string {
+	if x != nil {
+		return x.EntryJson
+	}
+	return ""
+}
+
+// GetMcpServerRequest names a server.
+type GetMcpServerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetMcpServerRequest) Reset() {
+	*x = GetMcpServerRequest{}
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetMcpServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetMcpServerRequest) ProtoMessage() {}
+
+func (x *GetMcpServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetMcpServerRequest.ProtoReflect.Descriptor instead.
+func (*GetMcpServerRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GetMcpServerRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// GetMcpServerResponse carries an entry.
+type GetMcpServerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entry.
+	Server *McpServerEntry `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// The revision it stands in.
+	Revision      *Revision `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetMcpServerResponse) Reset() {
+	*x = GetMcpServerResponse{}
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetMcpServerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetMcpServerResponse) ProtoMessage() {}
+
+func (x *GetMcpServerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetMcpServerResponse.ProtoReflect.Descriptor instead.
+func (*GetMcpServerResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetMcpServerResponse) GetServer() *McpServerEntry {
+	if x != nil {
+		return x.Server
+	}
+	return nil
+}
+
+func (x *GetMcpServerResponse) GetRevision() *Revision {
+	if x != nil {
+		return x.Revision
+	}
+	return nil
+}
+
+// PutMcpServerRequest carries an entry.
+type PutMcpServerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The whole entry, a JSON object with the keys of the document. A `name` in it must be the server's; `__redacted__` stands for
+	// the credential that the active entry has in this place.
+	EntryJson string `protobuf:"bytes,2,opt,name=entry_json,json=entryJson,proto3" json:"entry_json,omitempty"`
+	// Why, in a line; needed unless `validate_only` is set.
+	Summary string `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"`
+	// Add the server after every declared one, and refuse a name that is there. Otherwise the server must be there.
+	Create bool `protobuf:"varint,4,opt,name=create,proto3" json:"create,omitempty"`
+	// Refuse unless this revision is the active one; empty for whichever is.
+	IfMatch string `protobuf:"bytes,5,opt,name=if_match,json=ifMatch,proto3" json:"if_match,omitempty"`
+	// Store nothing and answer every problem.
+	ValidateOnly  bool `protobuf:"varint,6,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutMcpServerRequest) Reset() {
+	*x = PutMcpServerRequest{}
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutMcpServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutMcpServerRequest) ProtoMessage() {}
+
+func (x *PutMcpServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutMcpServerRequest.ProtoReflect.Descriptor instead.
+func (*PutMcpServerRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PutMcpServerRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PutMcpServerRequest) GetEntryJson() string {
+	if x != nil {
+		return x.EntryJson
+	}
+	return ""
+}
+
+func (x *PutMcpServerRequest) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *PutMcpServerRequest) GetCreate() bool {
+	if x != nil {
+		return x.Create
+	}
+	return false
+}
+
+func (x *PutMcpServerRequest) GetIfMatch() string {
+	if x != nil {
+		return x.IfMatch
+	}
+	return ""
+}
+
+func (x *PutMcpServerRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+// PutMcpServerResponse says what became of an entry.
+type PutMcpServerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is active now; absent for `validate_only`.
+	Revision *Revision `protobuf:"bytes,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The document was the active one already, byte for byte; nothing was stored.
+	Unchanged bool `protobuf:"varint,2,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	// What is in order and yet may not do what is meant.
+	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// What is wrong with the company that the entry would make; for `validate_only` only.
+	Problems []*Problem `protobuf:"bytes,4,rep,name=problems,proto3" json:"problems,omitempty"`
+	// The revision that the entry was put on.
+	BaseRevisionId string `protobuf:"bytes,5,opt,name=base_revision_id,json=baseRevisionId,proto3" json:"base_revision_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *PutMcpServerResponse) Reset() {
+	*x = PutMcpServerResponse{}
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutMcpServerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutMcpServerResponse) ProtoMessage() {}
+
+func (x *PutMcpServerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutMcpServerResponse.ProtoReflect.Descriptor instead.
+func (*PutMcpServerResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PutMcpServerResponse) GetRevision() *Revision {
+	if x != nil {
+		return x.Revision
+	}
+	return nil
+}
+
+func (x *PutMcpServerResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
+}
+
+func (x *PutMcpServerResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *PutMcpServerResponse) GetProblems() []*Problem {
+	if x != nil {
+		return x.Problems
+	}
+	return nil
+}
+
+func (x *PutMcpServerResponse) GetBaseRevisionId() string {
+	if x != nil {
+		return x.BaseRevisionId
+	}
+	return ""
+}
+
 // ResolveSecretsRequest carries texts with `${NAME}` in them.
 type ResolveSecretsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -558,7 +980,7 @@ type ResolveSecretsRequest struct {
 
 func (x *ResolveSecretsRequest) Reset() {
 	*x = ResolveSecretsRequest{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[10]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -570,7 +992,7 @@ func (x *ResolveSecretsRequest) String() string {
 func (*ResolveSecretsRequest) ProtoMessage() {}
 
 func (x *ResolveSecretsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[10]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -583,7 +1005,7 @@ func (x *ResolveSecretsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveSecretsRequest.ProtoReflect.Descriptor instead.
 func (*ResolveSecretsRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{10}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResolveSecretsRequest) GetTemplates() []string {
@@ -606,7 +1028,7 @@ type ResolveSecretsResponse struct {
 
 func (x *ResolveSecretsResponse) Reset() {
 	*x = ResolveSecretsResponse{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[11]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +1040,7 @@ func (x *ResolveSecretsResponse) String() string {
 func (*ResolveSecretsResponse) ProtoMessage() {}
 
 func (x *ResolveSecretsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[11]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +1053,7 @@ func (x *ResolveSecretsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveSecretsResponse.ProtoReflect.Descriptor instead.
 func (*ResolveSecretsResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{11}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResolveSecretsResponse) GetValues() []string {
@@ -661,7 +1083,7 @@ type PutSecretRequest struct {
 
 func (x *PutSecretRequest) Reset() {
 	*x = PutSecretRequest{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[12]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +1095,7 @@ func (x *PutSecretRequest) String() string {
 func (*PutSecretRequest) ProtoMessage() {}
 
 func (x *PutSecretRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[12]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +1108,7 @@ func (x *PutSecretRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSecretRequest.ProtoReflect.Descriptor instead.
 func (*PutSecretRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{12}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PutSecretRequest) GetName() string {
@@ -712,7 +1134,7 @@ type PutSecretResponse struct {
 
 func (x *PutSecretResponse) Reset() {
 	*x = PutSecretResponse{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[13]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -724,7 +1146,7 @@ func (x *PutSecretResponse) String() string {
 func (*PutSecretResponse) ProtoMessage() {}
 
 func (x *PutSecretResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[13]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -737,7 +1159,7 @@ func (x *PutSecretResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSecretResponse.ProtoReflect.Descriptor instead.
 func (*PutSecretResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{13}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{20}
 }
 
 // ListSecretsRequest asks for the names.
@@ -749,7 +1171,7 @@ type ListSecretsRequest struct {
 
 func (x *ListSecretsRequest) Reset() {
 	*x = ListSecretsRequest{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[14]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +1183,7 @@ func (x *ListSecretsRequest) String() string {
 func (*ListSecretsRequest) ProtoMessage() {}
 
 func (x *ListSecretsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[14]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +1196,7 @@ func (x *ListSecretsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSecretsRequest.ProtoReflect.Descriptor instead.
 func (*ListSecretsRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{14}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{21}
 }
 
 // ListSecretsResponse lists the names.
@@ -788,7 +1210,7 @@ type ListSecretsResponse struct {
 
 func (x *ListSecretsResponse) Reset() {
 	*x = ListSecretsResponse{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[15]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +1222,7 @@ func (x *ListSecretsResponse) String() string {
 func (*ListSecretsResponse) ProtoMessage() {}
 
 func (x *ListSecretsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[15]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +1235,7 @@ func (x *ListSecretsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSecretsResponse.ProtoReflect.Descriptor instead.
 func (*ListSecretsResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{15}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListSecretsResponse) GetSecrets() []*SecretName {
@@ -836,7 +1258,7 @@ type SecretName struct {
 
 func (x *SecretName) Reset() {
 	*x = SecretName{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[16]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +1270,7 @@ func (x *SecretName) String() string {
 func (*SecretName) ProtoMessage() {}
 
 func (x *SecretName) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[16]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +1283,7 @@ func (x *SecretName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecretName.ProtoReflect.Descriptor instead.
 func (*SecretName) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{16}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SecretName) GetName() string {
@@ -889,7 +1311,7 @@ type DeleteSecretRequest struct {
 
 func (x *DeleteSecretRequest) Reset() {
 	*x = DeleteSecretRequest{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[17]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1323,7 @@ func (x *DeleteSecretRequest) String() string {
 func (*DeleteSecretRequest) ProtoMessage() {}
 
 func (x *DeleteSecretRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[17]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1336,7 @@ func (x *DeleteSecretRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSecretRequest.ProtoReflect.Descriptor instead.
 func (*DeleteSecretRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{17}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeleteSecretRequest) GetName() string {
@@ -933,7 +1355,7 @@ type DeleteSecretResponse struct {
 
 func (x *DeleteSecretResponse) Reset() {
 	*x = DeleteSecretResponse{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[18]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1367,7 @@ func (x *DeleteSecretResponse) String() string {
 func (*DeleteSecretResponse) ProtoMessage() {}
 
 func (x *DeleteSecretResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[18]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1380,7 @@ func (x *DeleteSecretResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteSecretResponse.ProtoReflect.Descriptor instead.
 func (*DeleteSecretResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{18}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{25}
 }
 
 // CreateTokenRequest describes a token.
@@ -976,7 +1398,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[19]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1410,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[19]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1423,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{19}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -1038,7 +1460,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[20]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1472,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[20]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1485,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{20}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CreateTokenResponse) GetToken() string {
@@ -1089,7 +1511,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[21]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1523,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[21]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1536,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{21}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{28}
 }
 
 // ListTokensResponse lists the tokens.
@@ -1128,7 +1550,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[22]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1140,7 +1562,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[22]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1153,7 +1575,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{22}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -1186,7 +1608,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[23]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1620,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[23]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1633,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{23}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Token) GetTokenId() string {
@@ -1274,7 +1696,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[24]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1708,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[24]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1721,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{24}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RevokeTokenRequest) GetTokenId() string {
@@ -1318,7 +1740,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[25]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1752,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[25]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1765,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{25}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{32}
 }
 
 // LookupColleagueRequest says whom to look for.
@@ -1357,7 +1779,7 @@ type LookupColleagueRequest struct {
 
 func (x *LookupColleagueRequest) Reset() {
 	*x = LookupColleagueRequest{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[26]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1791,7 @@ func (x *LookupColleagueRequest) String() string {
 func (*LookupColleagueRequest) ProtoMessage() {}
 
 func (x *LookupColleagueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[26]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1804,7 @@ func (x *LookupColleagueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupColleagueRequest.ProtoReflect.Descriptor instead.
 func (*LookupColleagueRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{26}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LookupColleagueRequest) GetQuery() string {
@@ -1405,7 +1827,7 @@ type LookupColleagueResponse struct {
 
 func (x *LookupColleagueResponse) Reset() {
 	*x = LookupColleagueResponse{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[27]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1839,7 @@ func (x *LookupColleagueResponse) String() string {
 func (*LookupColleagueResponse) ProtoMessage() {}
 
 func (x *LookupColleagueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[27]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1852,7 @@ func (x *LookupColleagueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupColleagueResponse.ProtoReflect.Descriptor instead.
 func (*LookupColleagueResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{27}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LookupColleagueResponse) GetColleague() *Colleague {
@@ -1470,7 +1892,7 @@ type Colleague struct {
 
 func (x *Colleague) Reset() {
 	*x = Colleague{}
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[28]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1904,7 @@ func (x *Colleague) String() string {
 func (*Colleague) ProtoMessage() {}
 
 func (x *Colleague) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[28]
+	mi := &file_bullpen_company_v1_company_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1917,7 @@ func (x *Colleague) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Colleague.ProtoReflect.Descriptor instead.
 func (*Colleague) Descriptor() ([]byte, []int) {
-	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{28}
+	return file_bullpen_company_v1_company_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Colleague) GetHandle() string {
@@ -1583,7 +2005,34 @@ const file_bullpen_company_v1_company_service_proto_rawDesc = "" +
 	"\x15ListRevisionsResponse\x12:\n" +
 	"\trevisions\x18\x01 \x03(\v2\x1c.bullpen.company.v1.RevisionR\trevisions\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
-	"nextCursor\"H\n" +
+	"nextCursor\"\x17\n" +
+	"\x15ListMcpServersRequest\"\x90\x01\n" +
+	"\x16ListMcpServersResponse\x12<\n" +
+	"\aservers\x18\x01 \x03(\v2\".bullpen.company.v1.McpServerEntryR\aservers\x128\n" +
+	"\brevision\x18\x02 \x01(\v2\x1c.bullpen.company.v1.RevisionR\brevision\"C\n" +
+	"\x0eMcpServerEntry\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"entry_json\x18\x02 \x01(\tR\tentryJson\"4\n" +
+	"\x13GetMcpServerRequest\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\"\x8c\x01\n" +
+	"\x14GetMcpServerResponse\x12:\n" +
+	"\x06server\x18\x01 \x01(\v2\".bullpen.company.v1.McpServerEntryR\x06server\x128\n" +
+	"\brevision\x18\x02 \x01(\v2\x1c.bullpen.company.v1.RevisionR\brevision\"\xe5\x01\n" +
+	"\x13PutMcpServerRequest\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04name\x12*\n" +
+	"\n" +
+	"entry_json\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01(\x80\x80\x10R\tentryJson\x12\"\n" +
+	"\asummary\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\asummary\x12\x16\n" +
+	"\x06create\x18\x04 \x01(\bR\x06create\x12\"\n" +
+	"\bif_match\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\aifMatch\x12#\n" +
+	"\rvalidate_only\x18\x06 \x01(\bR\fvalidateOnly\"\xed\x01\n" +
+	"\x14PutMcpServerResponse\x128\n" +
+	"\brevision\x18\x01 \x01(\v2\x1c.bullpen.company.v1.RevisionR\brevision\x12\x1c\n" +
+	"\tunchanged\x18\x02 \x01(\bR\tunchanged\x12\x1a\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x127\n" +
+	"\bproblems\x18\x04 \x03(\v2\x1b.bullpen.company.v1.ProblemR\bproblems\x12(\n" +
+	"\x10base_revision_id\x18\x05 \x01(\tR\x0ebaseRevisionId\"H\n" +
 	"\x15ResolveSecretsRequest\x12/\n" +
 	"\ttemplates\x18\x01 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x80\x02\"\x06r\x04\x18\x80\x80\x04R\ttemplates\"T\n" +
 	"\x16ResolveSecretsResponse\x12\x1b\n" +
@@ -1652,8 +2101,7 @@ const file_bullpen_company_v1_company_service_proto_rawDesc = "" +
 	"\amatched\x18\a \x01(\tR\amatched\x1a;\n" +
 	"\rContactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x012\xcd\n" +
-	"\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x012\x86\r\n" +
 	"\x0eCompanyService\x12f\n" +
 	"\fCheckCompany\x12'.bullpen.company.v1.CheckCompanyRequest\x1a(.bullpen.company.v1.CheckCompanyResponse\"\x03\x90\x02\x01\x12[\n" +
 	"\n" +
@@ -1662,6 +2110,9 @@ const file_bullpen_company_v1_company_service_proto_rawDesc = "" +
 	"GetCompany\x12%.bullpen.company.v1.GetCompanyRequest\x1a&.bullpen.company.v1.GetCompanyResponse\"\x03\x90\x02\x01\x12c\n" +
 	"\vGetDocument\x12&.bullpen.company.v1.GetDocumentRequest\x1a'.bullpen.company.v1.GetDocumentResponse\"\x03\x90\x02\x01\x12i\n" +
 	"\rListRevisions\x12(.bullpen.company.v1.ListRevisionsRequest\x1a).bullpen.company.v1.ListRevisionsResponse\"\x03\x90\x02\x01\x12l\n" +
+	"\x0eListMcpServers\x12).bullpen.company.v1.ListMcpServersRequest\x1a*.bullpen.company.v1.ListMcpServersResponse\"\x03\x90\x02\x01\x12f\n" +
+	"\fGetMcpServer\x12'.bullpen.company.v1.GetMcpServerRequest\x1a(.bullpen.company.v1.GetMcpServerResponse\"\x03\x90\x02\x01\x12a\n" +
+	"\fPutMcpServer\x12'.bullpen.company.v1.PutMcpServerRequest\x1a(.bullpen.company.v1.PutMcpServerResponse\x12l\n" +
 	"\x0eResolveSecrets\x12).bullpen.company.v1.ResolveSecretsRequest\x1a*.bullpen.company.v1.ResolveSecretsResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\tPutSecret\x12$.bullpen.company.v1.PutSecretRequest\x1a%.bullpen.company.v1.PutSecretResponse\x12c\n" +
 	"\vListSecrets\x12&.bullpen.company.v1.ListSecretsRequest\x1a'.bullpen.company.v1.ListSecretsResponse\"\x03\x90\x02\x01\x12a\n" +
@@ -1686,7 +2137,7 @@ func file_bullpen_company_v1_company_service_proto_rawDescGZIP() []byte {
 	return file_bullpen_company_v1_company_service_proto_rawDescData
 }
 
-var file_bullpen_company_v1_company_service_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_bullpen_company_v1_company_service_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_bullpen_company_v1_company_service_proto_goTypes = []any{
 	(*CheckCompanyRequest)(nil),     // 0: bullpen.company.v1.CheckCompanyRequest
 	(*CheckCompanyResponse)(nil),    // 1: bullpen.company.v1.CheckCompanyResponse
@@ -1698,78 +2149,97 @@ var file_bullpen_company_v1_company_service_proto_goTypes = []any{
 	(*GetDocumentResponse)(nil),     // 7: bullpen.company.v1.GetDocumentResponse
 	(*ListRevisionsRequest)(nil),    // 8: bullpen.company.v1.ListRevisionsRequest
 	(*ListRevisionsResponse)(nil),   // 9: bullpen.company.v1.ListRevisionsResponse
-	(*ResolveSecretsRequest)(nil),   // 10: bullpen.company.v1.ResolveSecretsRequest
-	(*ResolveSecretsResponse)(nil),  // 11: bullpen.company.v1.ResolveSecretsResponse
-	(*PutSecretRequest)(nil),        // 12: bullpen.company.v1.PutSecretRequest
-	(*PutSecretResponse)(nil),       // 13: bullpen.company.v1.PutSecretResponse
-	(*ListSecretsRequest)(nil),      // 14: bullpen.company.v1.ListSecretsRequest
-	(*ListSecretsResponse)(nil),     // 15: bullpen.company.v1.ListSecretsResponse
-	(*SecretName)(nil),              // 16: bullpen.company.v1.SecretName
-	(*DeleteSecretRequest)(nil),     // 17: bullpen.company.v1.DeleteSecretRequest
-	(*DeleteSecretResponse)(nil),    // 18: bullpen.company.v1.DeleteSecretResponse
-	(*CreateTokenRequest)(nil),      // 19: bullpen.company.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),     // 20: bullpen.company.v1.CreateTokenResponse
-	(*ListTokensRequest)(nil),       // 21: bullpen.company.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),      // 22: bullpen.company.v1.ListTokensResponse
-	(*Token)(nil),                   // 23: bullpen.company.v1.Token
-	(*RevokeTokenRequest)(nil),      // 24: bullpen.company.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),     // 25: bullpen.company.v1.RevokeTokenResponse
-	(*LookupColleagueRequest)(nil),  // 26: bullpen.company.v1.LookupColleagueRequest
-	(*LookupColleagueResponse)(nil), // 27: bullpen.company.v1.LookupColleagueResponse
-	(*Colleague)(nil),               // 28: bullpen.company.v1.Colleague
-	nil,                             // 29: bullpen.company.v1.Colleague.ContactsEntry
-	(*Problem)(nil),                 // 30: bullpen.company.v1.Problem
-	(*Revision)(nil),                // 31: bullpen.company.v1.Revision
-	(*Company)(nil),                 // 32: bullpen.company.v1.Company
-	(*timestamppb.Timestamp)(nil),   // 33: google.protobuf.Timestamp
+	(*ListMcpServersRequest)(nil),   // 10: bullpen.company.v1.ListMcpServersRequest
+	(*ListMcpServersResponse)(nil),  // 11: bullpen.company.v1.ListMcpServersResponse
+	(*McpServerEntry)(nil),          // 12: bullpen.company.v1.McpServerEntry
+	(*GetMcpServerRequest)(nil),     // 13: bullpen.company.v1.GetMcpServerRequest
+	(*GetMcpServerResponse)(nil),    // 14: bullpen.company.v1.GetMcpServerResponse
+	(*PutMcpServerRequest)(nil),     // 15: bullpen.company.v1.PutMcpServerRequest
+	(*PutMcpServerResponse)(nil),    // 16: bullpen.company.v1.PutMcpServerResponse
+	(*ResolveSecretsRequest)(nil),   // 17: bullpen.company.v1.ResolveSecretsRequest
+	(*ResolveSecretsResponse)(nil),  // 18: bullpen.company.v1.ResolveSecretsResponse
+	(*PutSecretRequest)(nil),        // 19: bullpen.company.v1.PutSecretRequest
+	(*PutSecretResponse)(nil),       // 20: bullpen.company.v1.PutSecretResponse
+	(*ListSecretsRequest)(nil),      // 21: bullpen.company.v1.ListSecretsRequest
+	(*ListSecretsResponse)(nil),     // 22: bullpen.company.v1.ListSecretsResponse
+	(*SecretName)(nil),              // 23: bullpen.company.v1.SecretName
+	(*DeleteSecretRequest)(nil),     // 24: bullpen.company.v1.DeleteSecretRequest
+	(*DeleteSecretResponse)(nil),    // 25: bullpen.company.v1.DeleteSecretResponse
+	(*CreateTokenRequest)(nil),      // 26: bullpen.company.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),     // 27: bullpen.company.v1.CreateTokenResponse
+	(*ListTokensRequest)(nil),       // 28: bullpen.company.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),      // 29: bullpen.company.v1.ListTokensResponse
+	(*Token)(nil),                   // 30: bullpen.company.v1.Token
+	(*RevokeTokenRequest)(nil),      // 31: bullpen.company.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),     // 32: bullpen.company.v1.RevokeTokenResponse
+	(*LookupColleagueRequest)(nil),  // 33: bullpen.company.v1.LookupColleagueRequest
+	(*LookupColleagueResponse)(nil), // 34: bullpen.company.v1.LookupColleagueResponse
+	(*Colleague)(nil),               // 35: bullpen.company.v1.Colleague
+	nil,                             // 36: bullpen.company.v1.Colleague.ContactsEntry
+	(*Problem)(nil),                 // 37: bullpen.company.v1.Problem
+	(*Revision)(nil),                // 38: bullpen.company.v1.Revision
+	(*Company)(nil),                 // 39: bullpen.company.v1.Company
+	(*timestamppb.Timestamp)(nil),   // 40: google.protobuf.Timestamp
 }
 var file_bullpen_company_v1_company_service_proto_depIdxs = []int32{
-	30, // 0: bullpen.company.v1.CheckCompanyResponse.problems:type_name -> bullpen.company.v1.Problem
-	31, // 1: bullpen.company.v1.PutCompanyResponse.revision:type_name -> bullpen.company.v1.Revision
-	32, // 2: bullpen.company.v1.GetCompanyResponse.company:type_name -> bullpen.company.v1.Company
-	31, // 3: bullpen.company.v1.GetDocumentResponse.revision:type_name -> bullpen.company.v1.Revision
-	31, // 4: bullpen.company.v1.ListRevisionsResponse.revisions:type_name -> bullpen.company.v1.Revision
-	16, // 5: bullpen.company.v1.ListSecretsResponse.secrets:type_name -> bullpen.company.v1.SecretName
-	33, // 6: bullpen.company.v1.SecretName.update_time:type_name -> google.protobuf.Timestamp
-	23, // 7: bullpen.company.v1.CreateTokenResponse.details:type_name -> bullpen.company.v1.Token
-	23, // 8: bullpen.company.v1.ListTokensResponse.tokens:type_name -> bullpen.company.v1.Token
-	33, // 9: bullpen.company.v1.Token.create_time:type_name -> google.protobuf.Timestamp
-	33, // 10: bullpen.company.v1.Token.expire_time:type_name -> google.protobuf.Timestamp
-	33, // 11: bullpen.company.v1.Token.revoke_time:type_name -> google.protobuf.Timestamp
-	28, // 12: bullpen.company.v1.LookupColleagueResponse.colleague:type_name -> bullpen.company.v1.Colleague
-	28, // 13: bullpen.company.v1.LookupColleagueResponse.candidates:type_name -> bullpen.company.v1.Colleague
-	29, // 14: bullpen.company.v1.Colleague.contacts:type_name -> bullpen.company.v1.Colleague.ContactsEntry
-	0,  // 15: bullpen.company.v1.CompanyService.CheckCompany:input_type -> bullpen.company.v1.CheckCompanyRequest
-	2,  // 16: bullpen.company.v1.CompanyService.PutCompany:input_type -> bullpen.company.v1.PutCompanyRequest
-	4,  // 17: bullpen.company.v1.CompanyService.GetCompany:input_type -> bullpen.company.v1.GetCompanyRequest
-	6,  // 18: bullpen.company.v1.CompanyService.GetDocument:input_type -> bullpen.company.v1.GetDocumentRequest
-	8,  // 19: bullpen.company.v1.CompanyService.ListRevisions:input_type -> bullpen.company.v1.ListRevisionsRequest
-	10, // 20: bullpen.company.v1.CompanyService.ResolveSecrets:input_type -> bullpen.company.v1.ResolveSecretsRequest
-	12, // 21: bullpen.company.v1.CompanyService.PutSecret:input_type -> bullpen.company.v1.PutSecretRequest
-	14, // 22: bullpen.company.v1.CompanyService.ListSecrets:input_type -> bullpen.company.v1.ListSecretsRequest
-	17, // 23: bullpen.company.v1.CompanyService.DeleteSecret:input_type -> bullpen.company.v1.DeleteSecretRequest
-	19, // 24: bullpen.company.v1.CompanyService.CreateToken:input_type -> bullpen.company.v1.CreateTokenRequest
-	21, // 25: bullpen.company.v1.CompanyService.ListTokens:input_type -> bullpen.company.v1.ListTokensRequest
-	24, // 26: bullpen.company.v1.CompanyService.RevokeToken:input_type -> bullpen.company.v1.RevokeTokenRequest
-	26, // 27: bullpen.company.v1.CompanyService.LookupColleague:input_type -> bullpen.company.v1.LookupColleagueRequest
-	1,  // 28: bullpen.company.v1.CompanyService.CheckCompany:output_type -> bullpen.company.v1.CheckCompanyResponse
-	3,  // 29: bullpen.company.v1.CompanyService.PutCompany:output_type -> bullpen.company.v1.PutCompanyResponse
-	5,  // 30: bullpen.company.v1.CompanyService.GetCompany:output_type -> bullpen.company.v1.GetCompanyResponse
-	7,  // 31: bullpen.company.v1.CompanyService.GetDocument:output_type -> bullpen.company.v1.GetDocumentResponse
-	9,  // 32: bullpen.company.v1.CompanyService.ListRevisions:output_type -> bullpen.company.v1.ListRevisionsResponse
-	11, // 33: bullpen.company.v1.CompanyService.ResolveSecrets:output_type -> bullpen.company.v1.ResolveSecretsResponse
-	13, // 34: bullpen.company.v1.CompanyService.PutSecret:output_type -> bullpen.company.v1.PutSecretResponse
-	15, // 35: bullpen.company.v1.CompanyService.ListSecrets:output_type -> bullpen.company.v1.ListSecretsResponse
-	18, // 36: bullpen.company.v1.CompanyService.DeleteSecret:output_type -> bullpen.company.v1.DeleteSecretResponse
-	20, // 37: bullpen.company.v1.CompanyService.CreateToken:output_type -> bullpen.company.v1.CreateTokenResponse
-	22, // 38: bullpen.company.v1.CompanyService.ListTokens:output_type -> bullpen.company.v1.ListTokensResponse
-	25, // 39: bullpen.company.v1.CompanyService.RevokeToken:output_type -> bullpen.company.v1.RevokeTokenResponse
-	27, // 40: bullpen.company.v1.CompanyService.LookupColleague:output_type -> bullpen.company.v1.LookupColleagueResponse
-	28, // [28:41] is the sub-list for method output_type
-	15, // [15:28] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	37, // 0: bullpen.company.v1.CheckCompanyResponse.problems:type_name -> bullpen.company.v1.Problem
+	38, // 1: bullpen.company.v1.PutCompanyResponse.revision:type_name -> bullpen.company.v1.Revision
+	39, // 2: bullpen.company.v1.GetCompanyResponse.company:type_name -> bullpen.company.v1.Company
+	38, // 3: bullpen.company.v1.GetDocumentResponse.revision:type_name -> bullpen.company.v1.Revision
+	38, // 4: bullpen.company.v1.ListRevisionsResponse.revisions:type_name -> bullpen.company.v1.Revision
+	12, // 5: bullpen.company.v1.ListMcpServersResponse.servers:type_name -> bullpen.company.v1.McpServerEntry
+	38, // 6: bullpen.company.v1.ListMcpServersResponse.revision:type_name -> bullpen.company.v1.Revision
+	12, // 7: bullpen.company.v1.GetMcpServerResponse.server:type_name -> bullpen.company.v1.McpServerEntry
+	38, // 8: bullpen.company.v1.GetMcpServerResponse.revision:type_name -> bullpen.company.v1.Revision
+	38, // 9: bullpen.company.v1.PutMcpServerResponse.revision:type_name -> bullpen.company.v1.Revision
+	37, // 10: bullpen.company.v1.PutMcpServerResponse.problems:type_name -> bullpen.company.v1.Problem
+	23, // 11: bullpen.company.v1.ListSecretsResponse.secrets:type_name -> bullpen.company.v1.SecretName
+	40, // 12: bullpen.company.v1.SecretName.update_time:type_name -> google.protobuf.Timestamp
+	30, // 13: bullpen.company.v1.CreateTokenResponse.details:type_name -> bullpen.company.v1.Token
+	30, // 14: bullpen.company.v1.ListTokensResponse.tokens:type_name -> bullpen.company.v1.Token
+	40, // 15: bullpen.company.v1.Token.create_time:type_name -> google.protobuf.Timestamp
+	40, // 16: bullpen.company.v1.Token.expire_time:type_name -> google.protobuf.Timestamp
+	40, // 17: bullpen.company.v1.Token.revoke_time:type_name -> google.protobuf.Timestamp
+	35, // 18: bullpen.company.v1.LookupColleagueResponse.colleague:type_name -> bullpen.company.v1.Colleague
+	35, // 19: bullpen.company.v1.LookupColleagueResponse.candidates:type_name -> bullpen.company.v1.Colleague
+	36, // 20: bullpen.company.v1.Colleague.contacts:type_name -> bullpen.company.v1.Colleague.ContactsEntry
+	0,  // 21: bullpen.company.v1.CompanyService.CheckCompany:input_type -> bullpen.company.v1.CheckCompanyRequest
+	2,  // 22: bullpen.company.v1.CompanyService.PutCompany:input_type -> bullpen.company.v1.PutCompanyRequest
+	4,  // 23: bullpen.company.v1.CompanyService.GetCompany:input_type -> bullpen.company.v1.GetCompanyRequest
+	6,  // 24: bullpen.company.v1.CompanyService.GetDocument:input_type -> bullpen.company.v1.GetDocumentRequest
+	8,  // 25: bullpen.company.v1.CompanyService.ListRevisions:input_type -> bullpen.company.v1.ListRevisionsRequest
+	10, // 26: bullpen.company.v1.CompanyService.ListMcpServers:input_type -> bullpen.company.v1.ListMcpServersRequest
+	13, // 27: bullpen.company.v1.CompanyService.GetMcpServer:input_type -> bullpen.company.v1.GetMcpServerRequest
+	15, // 28: bullpen.company.v1.CompanyService.PutMcpServer:input_type -> bullpen.company.v1.PutMcpServerRequest
+	17, // 29: bullpen.company.v1.CompanyService.ResolveSecrets:input_type -> bullpen.company.v1.ResolveSecretsRequest
+	19, // 30: bullpen.company.v1.CompanyService.PutSecret:input_type -> bullpen.company.v1.PutSecretRequest
+	21, // 31: bullpen.company.v1.CompanyService.ListSecrets:input_type -> bullpen.company.v1.ListSecretsRequest
+	24, // 32: bullpen.company.v1.CompanyService.DeleteSecret:input_type -> bullpen.company.v1.DeleteSecretRequest
+	26, // 33: bullpen.company.v1.CompanyService.CreateToken:input_type -> bullpen.company.v1.CreateTokenRequest
+	28, // 34: bullpen.company.v1.CompanyService.ListTokens:input_type -> bullpen.company.v1.ListTokensRequest
+	31, // 35: bullpen.company.v1.CompanyService.RevokeToken:input_type -> bullpen.company.v1.RevokeTokenRequest
+	33, // 36: bullpen.company.v1.CompanyService.LookupColleague:input_type -> bullpen.company.v1.LookupColleagueRequest
+	1,  // 37: bullpen.company.v1.CompanyService.CheckCompany:output_type -> bullpen.company.v1.CheckCompanyResponse
+	3,  // 38: bullpen.company.v1.CompanyService.PutCompany:output_type -> bullpen.company.v1.PutCompanyResponse
+	5,  // 39: bullpen.company.v1.CompanyService.GetCompany:output_type -> bullpen.company.v1.GetCompanyResponse
+	7,  // 40: bullpen.company.v1.CompanyService.GetDocument:output_type -> bullpen.company.v1.GetDocumentResponse
+	9,  // 41: bullpen.company.v1.CompanyService.ListRevisions:output_type -> bullpen.company.v1.ListRevisionsResponse
+	11, // 42: bullpen.company.v1.CompanyService.ListMcpServers:output_type -> bullpen.company.v1.ListMcpServersResponse
+	14, // 43: bullpen.company.v1.CompanyService.GetMcpServer:output_type -> bullpen.company.v1.GetMcpServerResponse
+	16, // 44: bullpen.company.v1.CompanyService.PutMcpServer:output_type -> bullpen.company.v1.PutMcpServerResponse
+	18, // 45: bullpen.company.v1.CompanyService.ResolveSecrets:output_type -> bullpen.company.v1.ResolveSecretsResponse
+	20, // 46: bullpen.company.v1.CompanyService.PutSecret:output_type -> bullpen.company.v1.PutSecretResponse
+	22, // 47: bullpen.company.v1.CompanyService.ListSecrets:output_type -> bullpen.company.v1.ListSecretsResponse
+	25, // 48: bullpen.company.v1.CompanyService.DeleteSecret:output_type -> bullpen.company.v1.DeleteSecretResponse
+	27, // 49: bullpen.company.v1.CompanyService.CreateToken:output_type -> bullpen.company.v1.CreateTokenResponse
+	29, // 50: bullpen.company.v1.CompanyService.ListTokens:output_type -> bullpen.company.v1.ListTokensResponse
+	32, // 51: bullpen.company.v1.CompanyService.RevokeToken:output_type -> bullpen.company.v1.RevokeTokenResponse
+	34, // 52: bullpen.company.v1.CompanyService.LookupColleague:output_type -> bullpen.company.v1.LookupColleagueResponse
+	37, // [37:53] is the sub-list for method output_type
+	21, // [21:37] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_company_v1_company_service_proto_init() }
@@ -1778,14 +2248,14 @@ func file_bullpen_company_v1_company_service_proto_init() {
 		return
 	}
 	file_bullpen_company_v1_company_proto_init()
-	file_bullpen_company_v1_company_service_proto_msgTypes[27].OneofWrappers = []any{}
+	file_bullpen_company_v1_company_service_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_company_v1_company_service_proto_rawDesc), len(file_bullpen_company_v1_company_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

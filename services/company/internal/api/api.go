@@ -31,6 +31,8 @@ const door = "toolregistry"
 
 // Handler answers. It is safe for concurrent use.
 type Handler struct {
+	companyv1connect.UnimplementedCompanyServiceHandler
+
 	store     *store.Store
 	box       *sealed.Box
 	getenv    func(string) string

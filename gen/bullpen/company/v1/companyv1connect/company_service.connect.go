@@ -36,6 +36,15 @@ const (
 	// CompanyServiceListRevisionsProcedure is the procedure name of the CompanyService's ListRevisions
 	// RPC.
 	CompanyServiceListRevisionsProcedure = "/bullpen.company.v1.CompanyService/ListRevisions"
+	// CompanyServiceListMcpServersProcedure is the procedure name of the CompanyService's
+	// ListMcpServers RPC.
+	CompanyServiceListMcpServersProcedure = "/bullpen.company.v1.CompanyService/ListMcpServers"
+	// CompanyServiceGetMcpServerProcedure is the procedure name of the CompanyService's GetMcpServer
+	// RPC.
+	CompanyServiceGetMcpServerProcedure = "/bullpen.company.v1.CompanyService/GetMcpServer"
+	// CompanyServicePutMcpServerProcedure is the procedure name of the CompanyService's PutMcpServer
+	// RPC.
+	CompanyServicePutMcpServerProcedure = "/bullpen.company.v1.CompanyService/PutMcpServer"
 	// CompanyServiceResolveSecretsProcedure is the procedure name of the CompanyService's
 	// ResolveSecrets RPC.
 	CompanyServiceResolveSecretsProcedure = "/bullpen.company.v1.CompanyService/ResolveSecrets"
@@ -95,6 +104,29 @@ var (
 			Schema:           v1.File_bullpen_company_v1_company_service_proto.Services().ByName("CompanyService").Methods().ByName("ListRevisions"),
 			Procedure:        CompanyServiceListRevisionsProcedure,
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	companyServiceListMcpServersSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_company_v1_company_service_proto.Services().ByName("CompanyService").Methods().ByName("ListMcpServers"),
+			Procedure:        CompanyServiceListMcpServersProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	companyServiceGetMcpServerSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_company_v1_company_service_proto.Services().ByName("CompanyService").Methods().ByName("GetMcpServer"),
+			Procedure:        CompanyServiceGetMcpServerProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	companyServicePutMcpServerSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_company_v1_company_service_proto.Services().ByName("CompanyService").Methods().ByName("PutMcpServer"),
+			Procedure:  CompanyServicePutMcpServerProcedure,
 		}
 	})
 	companyServiceResolveSecretsSpec = sync.OnceValue(func() connect.Spec {
@@ -174,6 +206,16 @@ type CompanyServiceClient interface {
 	GetDocument(context.Context, *v1.GetDocumentRequest) (*v1.GetDocumentResponse, error)
 	// ListRevisions lists revisions, newest first.
 	ListRevisions(context.Context, *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error)
+	// ListMcpServers lists the entries of `mcp_servers` in the active revision, as they are written. `conflict` with reason
+	// NO_ACTIVE_REVISION before the first revision.
+	ListMcpServers(context.Context, *v1.ListMcpServersRequest) (*v1.ListMcpServersResponse, error)
+	// GetMcpServer answers one of them; `not_found` with reason NO_SUCH_ENTITY when the active revision has none of the name.
+	GetMcpServer(context.Context, *v1.GetMcpServerRequest) (*v1.GetMcpServerResponse, error)
+	// PutMcpServer writes one entry into the active document, which is otherwise left as it is, comments included, and is then
+	// checked, stored and activated as a whole. Reasons of refusals: SUMMARY_REQUIRED, INVALID_BODY, IDENTITY_MISMATCH,
+	// NO_ACTIVE_REVISION, NO_SUCH_ENTITY, ALREADY_CONFIGURED, REVISION_ADVANCED, DOCUMENT_PROBLEMS, NOTHING_TO_RESTORE,
+	// NOT_EDITABLE.
+	PutMcpServer(context.Context, *v1.PutMcpServerRequest) (*v1.PutMcpServerResponse, error)
 	// ResolveSecrets fills templates from the sealed store, then from the environment of the company service. Only
 	// mcphost, notification and turn may ask. A template with a name that neither has is refused by that name.
 	ResolveSecrets(context.Context, *v1.ResolveSecretsRequest) (*v1.ResolveSecretsResponse, error)
@@ -216,6 +258,16 @@ type CompanyServiceHandler interface {
 	GetDocument(context.Context, *v1.GetDocumentRequest) (*v1.GetDocumentResponse, error)
 	// ListRevisions lists revisions, newest first.
 	ListRevisions(context.Context, *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error)
+	// ListMcpServers lists the entries of `mcp_servers` in the active revision, as they are written. `conflict` with reason
+	// NO_ACTIVE_REVISION before the first revision.
+	ListMcpServers(context.Context, *v1.ListMcpServersRequest) (*v1.ListMcpServersResponse, error)
+	// GetMcpServer answers one of them; `not_found` with reason NO_SUCH_ENTITY when the active revision has none of the name.
+	GetMcpServer(context.Context, *v1.GetMcpServerRequest) (*v1.GetMcpServerResponse, error)
+	// PutMcpServer writes one entry into the active document, which is otherwise left as it is, comments included, and is then
+	// checked, stored and activated as a whole. Reasons of refusals: SUMMARY_REQUIRED, INVALID_BODY, IDENTITY_MISMATCH,
+	// NO_ACTIVE_REVISION, NO_SUCH_ENTITY, ALREADY_CONFIGURED, REVISION_ADVANCED, DOCUMENT_PROBLEMS, NOTHING_TO_RESTORE,
+	// NOT_EDITABLE.
+	PutMcpServer(context.Context, *v1.PutMcpServerRequest) (*v1.PutMcpServerResponse, error)
 	// ResolveSecrets fills templates from the sealed store, then from the environment of the company service. Only
 	// mcphost, notification and turn may ask. A template with a name that neither has is refused by that name.
 	ResolveSecrets(context.Context, *v1.ResolveSecretsRequest) (*v1.ResolveSecretsResponse, error)
@@ -247,6 +299,9 @@ func RegisterCompanyServiceHandler(server *connect.Server, svc CompanyServiceHan
 		connect.Method{Spec: companyServiceGetCompanySpec(), Handler: adapter.getCompany},
 		connect.Method{Spec: companyServiceGetDocumentSpec(), Handler: adapter.getDocument},
 		connect.Method{Spec: companyServiceListRevisionsSpec(), Handler: adapter.listRevisions},
+		connect.Method{Spec: companyServiceListMcpServersSpec(), Handler: adapter.listMcpServers},
+		connect.Method{Spec: companyServiceGetMcpServerSpec(), Handler: adapter.getMcpServer},
+		connect.Method{Spec: companyServicePutMcpServerSpec(), Handler: adapter.putMcpServer},
 		connect.Method{Spec: companyServiceResolveSecretsSpec(), Handler: adapter.resolveSecrets},
 		connect.Method{Spec: companyServicePutSecretSpec(), Handler: adapter.putSecret},
 		connect.Method{Spec: companyServiceListSecretsSpec(), Handler: adapter.listSecrets},
@@ -279,6 +334,18 @@ func (UnimplementedCompanyServiceHandler) GetDocument(context.Context, *v1.GetDo
 
 func (UnimplementedCompanyServiceHandler) ListRevisions(context.Context, *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.company.v1.CompanyService.ListRevisions is not implemented")
+}
+
+func (UnimplementedCompanyServiceHandler) ListMcpServers(context.Context, *v1.ListMcpServersRequest) (*v1.ListMcpServersResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.company.v1.CompanyService.ListMcpServers is not implemented")
+}
+
+func (UnimplementedCompanyServiceHandler) GetMcpServer(context.Context, *v1.GetMcpServerRequest) (*v1.GetMcpServerResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.company.v1.CompanyService.GetMcpServer is not implemented")
+}
+
+func (UnimplementedCompanyServiceHandler) PutMcpServer(context.Context, *v1.PutMcpServerRequest) (*v1.PutMcpServerResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.company.v1.CompanyService.PutMcpServer is not implemented")
 }
 
 func (UnimplementedCompanyServiceHandler) ResolveSecrets(context.Context, *v1.ResolveSecretsRequest) (*v1.ResolveSecretsResponse, error) {
@@ -352,6 +419,30 @@ func (c *companyServiceClient) GetDocument(ctx context.Context, req *v1.GetDocum
 func (c *companyServiceClient) ListRevisions(ctx context.Context, req *v1.ListRevisionsRequest) (*v1.ListRevisionsResponse, error) {
 	var res v1.ListRevisionsResponse
 	if err := c.client.CallUnary(ctx, companyServiceListRevisionsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *companyServiceClient) ListMcpServers(ctx context.Context, req *v1.ListMcpServersRequest) (*v1.ListMcpServersResponse, error) {
+	var res v1.ListMcpServersResponse
+	if err := c.client.CallUnary(ctx, companyServiceListMcpServersSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *companyServiceClient) GetMcpServer(ctx context.Context, req *v1.GetMcpServerRequest) (*v1.GetMcpServerResponse, error) {
+	var res v1.GetMcpServerResponse
+	if err := c.client.CallUnary(ctx, companyServiceGetMcpServerSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *companyServiceClient) PutMcpServer(ctx context.Context, req *v1.PutMcpServerRequest) (*v1.PutMcpServerResponse, error) {
+	var res v1.PutMcpServerResponse
+	if err := c.client.CallUnary(ctx, companyServicePutMcpServerSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -477,6 +568,42 @@ func (h companyServiceHandler) listRevisions(ctx context.Context, _ connect.Spec
 		return err
 	}
 	res, err := h.svc.ListRevisions(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h companyServiceHandler) listMcpServers(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListMcpServersRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListMcpServers(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h companyServiceHandler) getMcpServer(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetMcpServerRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.GetMcpServer(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h companyServiceHandler) putMcpServer(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.PutMcpServerRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.PutMcpServer(ctx, &req)
 	if err != nil {
 		return err
 	}

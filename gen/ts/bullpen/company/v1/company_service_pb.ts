@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/company/v1/company_service.proto.
  */
 export const file_bullpen_company_v1_company_service: GenFile = /*@__PURE__*/
-  fileDesc("CihidWxscGVuL2NvbXBhbnkvdjEvY29tcGFueV9zZXJ2aWNlLnByb3RvEhJidWxscGVuLmNvbXBhbnkudjEiNQoTQ2hlY2tDb21wYW55UmVxdWVzdBIeCghkb2N1bWVudBgBIAEoCUIMukgJcgcQASiAgIACIkUKFENoZWNrQ29tcGFueVJlc3BvbnNlEi0KCHByb2JsZW1zGAEgAygLMhsuYnVsbHBlbi5jb21wYW55LnYxLlByb2JsZW0ihwEKEVB1dENvbXBhbnlSZXF1ZXN0Eh4KCGRvY3VtZW50GAEgASgJQgy6SAlyBxABKICAgAISGwoHc3VtbWFyeRgCIAEoCUIKukgHcgUQARj0AxIjChJwYXJlbnRfcmV2aXNpb25faWQYAyABKAlCB7pIBHICGEASEAoIaWZfbWF0Y2gYBCABKAgiVwoSUHV0Q29tcGFueVJlc3BvbnNlEi4KCHJldmlzaW9uGAEgASgLMhwuYnVsbHBlbi5jb21wYW55LnYxLlJldmlzaW9uEhEKCXVuY2hhbmdlZBgCIAEoCCIxChFHZXRDb21wYW55UmVxdWVzdBIcCgtyZXZpc2lvbl9pZBgBIAEoCUIHukgEcgIYQCJCChJHZXRDb21wYW55UmVzcG9uc2USLAoHY29tcGFueRgBIAEoCzIbLmJ1bGxwZW4uY29tcGFueS52MS5Db21wYW55IjIKEkdldERvY3VtZW50UmVxdWVzdBIcCgtyZXZpc2lvbl9pZBgBIAEoCUIHukgEcgIYQCJXChNHZXREb2N1bWVudFJlc3BvbnNlEhAKCGRvY3VtZW50GAEgASgJEi4KCHJldmlzaW9uGAIgASgLMhwuYnVsbHBlbi5jb21wYW55LnYxLlJldmlzaW9uIksKFExpc3RSZXZpc2lvbnNSZXF1ZXN0EhkKBWxpbWl0GAEgASgFQgq6SAcaBRjIASgAEhgKBmN1cnNvchgCIAEoCUIIukgFcgMYgAQiXQoVTGlzdFJldmlzaW9uc1Jlc3BvbnNlEi8KCXJldmlzaW9ucxgBIAMoCzIcLmJ1bGxwZW4uY29tcGFueS52MS5SZXZpc2lvbhITCgtuZXh0X2N1cnNvchgCIAEoCSI9ChVSZXNvbHZlU2VjcmV0c1JlcXVlc3QSJAoJdGVtcGxhdGVzGAEgAygJQhG6SA6SAQsQgAIiBnIEGICABCJDChZSZXNvbHZlU2VjcmV0c1Jlc3BvbnNlEhMKBnZhbHVlcxgBIAMoCUIDgAEBEhQKB3NlY3JldHMYAiADKAlCA4ABASLWAQoQUHV0U2VjcmV0UmVxdWVzdBKiAQoEbmFtZRgBIAEoCUKTAbpIjwG6AYYBCgtzZWNyZXRfbmFtZRJNbmFtZSBtdXN0IGJlIGxldHRlcnMsIGRpZ2l0cyBhbmQgdW5kZXJzY29yZXMsIGFuZCBtdXN0IG5vdCBiZWdpbiB3aXRoIGEgZGlnaXQaKHRoaXMubWF0Y2hlcygnXltBLVphLXpfXVtBLVphLXowLTlfXSokJylyAxiAARIdCgV2YWx1ZRgCIAEoCUIOgAEBukgIcgYQASiAgAQiEwoRUHV0U2VjcmV0UmVzcG9uc2UiFAoSTGlzdFNlY3JldHNSZXF1ZXN0IkYKE0xpc3RTZWNyZXRzUmVzcG9uc2USLwoHc2VjcmV0cxgBIAMoCzIeLmJ1bGxwZW4uY29tcGFueS52MS5TZWNyZXROYW1lIksKClNlY3JldE5hbWUSDAoEbmFtZRgBIAEoCRIvCgt1cGRhdGVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiLwoTRGVsZXRlU2VjcmV0UmVxdWVzdBIYCgRuYW1lGAEgASgJQgq6SAdyBRABGIABIhYKFERlbGV0ZVNlY3JldFJlc3BvbnNlIl8KEkNyZWF0ZVRva2VuUmVxdWVzdBIYCgRuYW1lGAEgASgJQgq6SAdyBRABGIABEhUKBHNlYXQYAiABKAlCB7pIBHICGGQSGAoEZGF5cxgDIAEoBUIKukgHGgUYwhwoACJVChNDcmVhdGVUb2tlblJlc3BvbnNlEhIKBXRva2VuGAEgASgJQgOAAQESKgoHZGV0YWlscxgCIAEoCzIZLmJ1bGxwZW4uY29tcGFueS52MS5Ub2tlbiITChFMaXN0VG9rZW5zUmVxdWVzdCI/ChJMaXN0VG9rZW5zUmVzcG9uc2USKQoGdG9rZW5zGAEgAygLMhkuYnVsbHBlbi5jb21wYW55LnYxLlRva2VuItYBCgVUb2tlbhIQCgh0b2tlbl9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHNlYXQYAyABKAkSDAoEaGludBgEIAEoCRIvCgtjcmVhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3Jldm9rZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIxChJSZXZva2VUb2tlblJlcXVlc3QSGwoIdG9rZW5faWQYASABKAlCCbpIBnIEEAEYQCIVChNSZXZva2VUb2tlblJlc3BvbnNlIjMKFkxvb2t1cENvbGxlYWd1ZVJlcXVlc3QSGQoFcXVlcnkYASABKAlCCrpIB3IFEAEYyAEikQEKF0xvb2t1cENvbGxlYWd1ZVJlc3BvbnNlEjUKCWNvbGxlYWd1ZRgBIAEoCzIdLmJ1bGxwZW4uY29tcGFueS52MS5Db2xsZWFndWVIAIgBARIxCgpjYW5kaWRhdGVzGAIgAygLMh0uYnVsbHBlbi5jb21wYW55LnYxLkNvbGxlYWd1ZUIMCgpfY29sbGVhZ3VlItMBCglDb2xsZWFndWUSDgoGaGFuZGxlGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEa2luZBgDIAEoCRIMCgR1bml0GAQgASgJEj0KCGNvbnRhY3RzGAUgAygLMisuYnVsbHBlbi5jb21wYW55LnYxLkNvbGxlYWd1ZS5Db250YWN0c0VudHJ5EgsKA2hvdxgGIAEoCRIPCgdtYXRjaGVkGAcgASgJGi8KDUNvbnRhY3RzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ATLNCgoOQ29tcGFueVNlcnZpY2USZgoMQ2hlY2tDb21wYW55EicuYnVsbHBlbi5jb21wYW55LnYxLkNoZWNrQ29tcGFueVJlcXVlc3QaKC5idWxscGVuLmNvbXBhbnkudjEuQ2hlY2tDb21wYW55UmVzcG9uc2UiA5ACARJbCgpQdXRDb21wYW55EiUuYnVsbHBlbi5jb21wYW55LnYxLlB1dENvbXBhbnlSZXF1ZXN0GiYuYnVsbHBlbi5jb21wYW55LnYxLlB1dENvbXBhbnlSZXNwb25zZRJgCgpHZXRDb21wYW55EiUuYnVsbHBlbi5jb21wYW55LnYxLkdldENvbXBhbnlSZXF1ZXN0GiYuYnVsbHBlbi5jb21wYW55LnYxLkdldENvbXBhbnlSZXNwb25zZSIDkAIBEmMKC0dldERvY3VtZW50EiYuYnVsbHBlbi5jb21wYW55LnYxLkdldERvY3VtZW50UmVxdWVzdBonLmJ1bGxwZW4uY29tcGFueS52MS5HZXREb2N1bWVudFJlc3BvbnNlIgOQAgESaQoNTGlzdFJldmlzaW9ucxIoLmJ1bGxwZW4uY29tcGFueS52MS5MaXN0UmV2aXNpb25zUmVxdWVzdBopLmJ1bGxwZW4uY29tcGFueS52MS5MaXN0UmV2aXNpb25zUmVzcG9uc2UiA5ACARJsCg5SZXNvbHZlU2VjcmV0cxIpLmJ1bGxwZW4uY29tcGFueS52MS5SZXNvbHZlU2VjcmV0c1JlcXVlc3QaKi5idWxscGVuLmNvbXBhbnkudjEuUmVzb2x2ZVNlY3JldHNSZXNwb25zZSIDkAIBElgKCVB1dFNlY3JldBIkLmJ1bGxwZW4uY29tcGFueS52MS5QdXRTZWNyZXRSZXF1ZXN0GiUuYnVsbHBlbi5jb21wYW55LnYxLlB1dFNlY3JldFJlc3BvbnNlEmMKC0xpc3RTZWNyZXRzEiYuYnVsbHBlbi5jb21wYW55LnYxLkxpc3RTZWNyZXRzUmVxdWVzdBonLmJ1bGxwZW4uY29tcGFueS52MS5MaXN0U2VjcmV0c1Jlc3BvbnNlIgOQAgESYQoMRGVsZXRlU2VjcmV0EicuYnVsbHBlbi5jb21wYW55LnYxLkRlbGV0ZVNlY3JldFJlcXVlc3QaKC5idWxscGVuLmNvbXBhbnkudjEuRGVsZXRlU2VjcmV0UmVzcG9uc2USXgoLQ3JlYXRlVG9rZW4SJi5idWxscGVuLmNvbXBhbnkudjEuQ3JlYXRlVG9rZW5SZXF1ZXN0GicuYnVsbHBlbi5jb21wYW55LnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USYAoKTGlzdFRva2VucxIlLmJ1bGxwZW4uY29tcGFueS52MS5MaXN0VG9rZW5zUmVxdWVzdBomLmJ1bGxwZW4uY29tcGFueS52MS5MaXN0VG9rZW5zUmVzcG9uc2UiA5ACARJeCgtSZXZva2VUb2tlbhImLmJ1bGxwZW4uY29tcGFueS52MS5SZXZva2VUb2tlblJlcXVlc3QaJy5idWxscGVuLmNvbXBhbnkudjEuUmV2b2tlVG9rZW5SZXNwb25zZRKRAQoPTG9va3VwQ29sbGVhZ3VlEiouYnVsbHBlbi5jb21wYW55LnYxLkxvb2t1cENvbGxlYWd1ZVJlcXVlc3QaKy5idWxscGVuLmNvbXBhbnkudjEuTG9va3VwQ29sbGVhZ3VlUmVzcG9uc2UiJZACAcrzGB4KEGxvb2t1cF9jb2xsZWFndWUSAgECGAEgACgBMABC1gEKFmNvbS5idWxscGVuLmNvbXBhbnkudjFCE0NvbXBhbnlTZXJ2aWNlUHJvdG9QAVo9Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi9jb21wYW55L3YxO2NvbXBhbnl2MaICA0JDWKoCEkJ1bGxwZW4uQ29tcGFueS5WMcoCEkJ1bGxwZW5cQ29tcGFueVxWMeICHkJ1bGxwZW5cQ29tcGFueVxWMVxHUEJNZXRhZGF0YeoCFEJ1bGxwZW46OkNvbXBhbnk6OlYxYgZwcm90bzM", [file_buf_validate_validate, file_bullpen_company_v1_company, file_bullpen_tool_v1_options, file_google_protobuf_timestamp]);
+  fileDesc("CihidWxscGVuL2NvbXBhbnkvdjEvY29tcGFueV9zZXJ2aWNlLnByb3RvEhJidWxscGVuLmNvbXBhbnkudjEiNQoTQ2hlY2tDb21wYW55UmVxdWVzdBIeCghkb2N1bWVudBgBIAEoCUIMukgJcgcQASiAgIACIkUKFENoZWNrQ29tcGFueVJlc3BvbnNlEi0KCHByb2JsZW1zGAEgAygLMhsuYnVsbHBlbi5jb21wYW55LnYxLlByb2JsZW0ihwEKEVB1dENvbXBhbnlSZXF1ZXN0Eh4KCGRvY3VtZW50GAEgASgJQgy6SAlyBxABKICAgAISGwoHc3VtbWFyeRgCIAEoCUIKukgHcgUQARj0AxIjChJwYXJlbnRfcmV2aXNpb25faWQYAyABKAlCB7pIBHICGEASEAoIaWZfbWF0Y2gYBCABKAgiVwoSUHV0Q29tcGFueVJlc3BvbnNlEi4KCHJldmlzaW9uGAEgASgLMhwuYnVsbHBlbi5jb21wYW55LnYxLlJldmlzaW9uEhEKCXVuY2hhbmdlZBgCIAEoCCIxChFHZXRDb21wYW55UmVxdWVzdBIcCgtyZXZpc2lvbl9pZBgBIAEoCUIHukgEcgIYQCJCChJHZXRDb21wYW55UmVzcG9uc2USLAoHY29tcGFueRgBIAEoCzIbLmJ1bGxwZW4uY29tcGFueS52MS5Db21wYW55IjIKEkdldERvY3VtZW50UmVxdWVzdBIcCgtyZXZpc2lvbl9pZBgBIAEoCUIHukgEcgIYQCJXChNHZXREb2N1bWVudFJlc3BvbnNlEhAKCGRvY3VtZW50GAEgASgJEi4KCHJldmlzaW9uGAIgASgLMhwuYnVsbHBlbi5jb21wYW55LnYxLlJldmlzaW9uIksKFExpc3RSZXZpc2lvbnNSZXF1ZXN0EhkKBWxpbWl0GAEgASgFQgq6SAcaBRjIASgAEhgKBmN1cnNvchgCIAEoCUIIukgFcgMYgAQiXQoVTGlzdFJldmlzaW9uc1Jlc3BvbnNlEi8KCXJldmlzaW9ucxgBIAMoCzIcLmJ1bGxwZW4uY29tcGFueS52MS5SZXZpc2lvbhITCgtuZXh0X2N1cnNvchgCIAEoCSIXChVMaXN0TWNwU2VydmVyc1JlcXVlc3QifQoWTGlzdE1jcFNlcnZlcnNSZXNwb25zZRIzCgdzZXJ2ZXJzGAEgAygLMiIuYnVsbHBlbi5jb21wYW55LnYxLk1jcFNlcnZlckVudHJ5Ei4KCHJldmlzaW9uGAIgASgLMhwuYnVsbHBlbi5jb21wYW55LnYxLlJldmlzaW9uIjIKDk1jcFNlcnZlckVudHJ5EgwKBG5hbWUYASABKAkSEgoKZW50cnlfanNvbhgCIAEoCSIuChNHZXRNY3BTZXJ2ZXJSZXF1ZXN0EhcKBG5hbWUYASABKAlCCbpIBnIEEAEYQCJ6ChRHZXRNY3BTZXJ2ZXJSZXNwb25zZRIyCgZzZXJ2ZXIYASABKAsyIi5idWxscGVuLmNvbXBhbnkudjEuTWNwU2VydmVyRW50cnkSLgoIcmV2aXNpb24YAiABKAsyHC5idWxscGVuLmNvbXBhbnkudjEuUmV2aXNpb24irAEKE1B1dE1jcFNlcnZlclJlcXVlc3QSFwoEbmFtZRgBIAEoCUIJukgGcgQQARhAEh8KCmVudHJ5X2pzb24YAiABKAlCC7pICHIGEAEogIAQEhkKB3N1bW1hcnkYAyABKAlCCLpIBXIDGPQDEg4KBmNyZWF0ZRgEIAEoCBIZCghpZl9tYXRjaBgFIAEoCUIHukgEcgIYQBIVCg12YWxpZGF0ZV9vbmx5GAYgASgIIrQBChRQdXRNY3BTZXJ2ZXJSZXNwb25zZRIuCghyZXZpc2lvbhgBIAEoCzIcLmJ1bGxwZW4uY29tcGFueS52MS5SZXZpc2lvbhIRCgl1bmNoYW5nZWQYAiABKAgSEAoId2FybmluZ3MYAyADKAkSLQoIcHJvYmxlbXMYBCADKAsyGy5idWxscGVuLmNvbXBhbnkudjEuUHJvYmxlbRIYChBiYXNlX3JldmlzaW9uX2lkGAUgASgJIj0KFVJlc29sdmVTZWNyZXRzUmVxdWVzdBIkCgl0ZW1wbGF0ZXMYASADKAlCEbpIDpIBCxCAAiIGcgQYgIAEIkMKFlJlc29sdmVTZWNyZXRzUmVzcG9uc2USEwoGdmFsdWVzGAEgAygJQgOAAQESFAoHc2VjcmV0cxgCIAMoCUIDgAEBItYBChBQdXRTZWNyZXRSZXF1ZXN0EqIBCgRuYW1lGAEgASgJQpMBukiPAboBhgEKC3NlY3JldF9uYW1lEk1uYW1lIG11c3QgYmUgbGV0dGVycywgZGlnaXRzIGFuZCB1bmRlcnNjb3JlcywgYW5kIG11c3Qgbm90IGJlZ2luIHdpdGggYSBkaWdpdBoodGhpcy5tYXRjaGVzKCdeW0EtWmEtel9dW0EtWmEtejAtOV9dKiQnKXIDGIABEh0KBXZhbHVlGAIgASgJQg6AAQG6SAhyBhABKICABCITChFQdXRTZWNyZXRSZXNwb25zZSIUChJMaXN0U2VjcmV0c1JlcXVlc3QiRgoTTGlzdFNlY3JldHNSZXNwb25zZRIvCgdzZWNyZXRzGAEgAygLMh4uYnVsbHBlbi5jb21wYW55LnYxLlNlY3JldE5hbWUiSwoKU2VjcmV0TmFtZRIMCgRuYW1lGAEgASgJEi8KC3VwZGF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIvChNEZWxldGVTZWNyZXRSZXF1ZXN0EhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAEiFgoURGVsZXRlU2VjcmV0UmVzcG9uc2UiXwoSQ3JlYXRlVG9rZW5SZXF1ZXN0EhgKBG5hbWUYASABKAlCCrpIB3IFEAEYgAESFQoEc2VhdBgCIAEoCUIHukgEcgIYZBIYCgRkYXlzGAMgASgFQgq6SAcaBRjCHCgAIlUKE0NyZWF0ZVRva2VuUmVzcG9uc2USEgoFdG9rZW4YASABKAlCA4ABARIqCgdkZXRhaWxzGAIgASgLMhkuYnVsbHBlbi5jb21wYW55LnYxLlRva2VuIhMKEUxpc3RUb2tlbnNSZXF1ZXN0Ij8KEkxpc3RUb2tlbnNSZXNwb25zZRIpCgZ0b2tlbnMYASADKAsyGS5idWxscGVuLmNvbXBhbnkudjEuVG9rZW4i1gEKBVRva2VuEhAKCHRva2VuX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEc2VhdBgDIAEoCRIMCgRoaW50GAQgASgJEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmV2b2tlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjEKElJldm9rZVRva2VuUmVxdWVzdBIbCgh0b2tlbl9pZBgBIAEoCUIJukgGcgQQARhAIhUKE1Jldm9rZVRva2VuUmVzcG9uc2UiMwoWTG9va3VwQ29sbGVhZ3VlUmVxdWVzdBIZCgVxdWVyeRgBIAEoCUIKukgHcgUQARjIASKRAQoXTG9va3VwQ29sbGVhZ3VlUmVzcG9uc2USNQoJY29sbGVhZ3VlGAEgASgLMh0uYnVsbHBlbi5jb21wYW55LnYxLkNvbGxlYWd1ZUgAiAEBEjEKCmNhbmRpZGF0ZXMYAiADKAsyHS5idWxscGVuLmNvbXBhbnkudjEuQ29sbGVhZ3VlQgwKCl9jb2xsZWFndWUi0wEKCUNvbGxlYWd1ZRIOCgZoYW5kbGUYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRraW5kGAMgASgJEgwKBHVuaXQYBCABKAkSPQoIY29udGFjdHMYBSADKAsyKy5idWxscGVuLmNvbXBhbnkudjEuQ29sbGVhZ3VlLkNvbnRhY3RzRW50cnkSCwoDaG93GAYgASgJEg8KB21hdGNoZWQYByABKAkaLwoNQ29udGFjdHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBMoYNCg5Db21wYW55U2VydmljZRJmCgxDaGVja0NvbXBhbnkSJy5idWxscGVuLmNvbXBhbnkudjEuQ2hlY2tDb21wYW55UmVxdWVzdBooLmJ1bGxwZW4uY29tcGFueS52MS5DaGVja0NvbXBhbnlSZXNwb25zZSIDkAIBElsKClB1dENvbXBhbnkSJS5idWxscGVuLmNvbXBhbnkudjEuUHV0Q29tcGFueVJlcXVlc3QaJi5idWxscGVuLmNvbXBhbnkudjEuUHV0Q29tcGFueVJlc3BvbnNlEmAKCkdldENvbXBhbnkSJS5idWxscGVuLmNvbXBhbnkudjEuR2V0Q29tcGFueVJlcXVlc3QaJi5idWxscGVuLmNvbXBhbnkudjEuR2V0Q29tcGFueVJlc3BvbnNlIgOQAgESYwoLR2V0RG9jdW1lbnQSJi5idWxscGVuLmNvbXBhbnkudjEuR2V0RG9jdW1lbnRSZXF1ZXN0GicuYnVsbHBlbi5jb21wYW55LnYxLkdldERvY3VtZW50UmVzcG9uc2UiA5ACARJpCg1MaXN0UmV2aXNpb25zEiguYnVsbHBlbi5jb21wYW55LnYxLkxpc3RSZXZpc2lvbnNSZXF1ZXN0GikuYnVsbHBlbi5jb21wYW55LnYxLkxpc3RSZXZpc2lvbnNSZXNwb25zZSIDkAIBEmwKDkxpc3RNY3BTZXJ2ZXJzEikuYnVsbHBlbi5jb21wYW55LnYxLkxpc3RNY3BTZXJ2ZXJzUmVxdWVzdBoqLmJ1bGxwZW4uY29tcGFueS52MS5MaXN0TWNwU2VydmVyc1Jlc3BvbnNlIgOQAgESZgoMR2V0TWNwU2VydmVyEicuYnVsbHBlbi5jb21wYW55LnYxLkdldE1jcFNlcnZlclJlcXVlc3QaKC5idWxscGVuLmNvbXBhbnkudjEuR2V0TWNwU2VydmVyUmVzcG9uc2UiA5ACARJhCgxQdXRNY3BTZXJ2ZXISJy5idWxscGVuLmNvbXBhbnkudjEuUHV0TWNwU2VydmVyUmVxdWVzdBooLmJ1bGxwZW4uY29tcGFueS52MS5QdXRNY3BTZXJ2ZXJSZXNwb25zZRJsCg5SZXNvbHZlU2VjcmV0cxIpLmJ1bGxwZW4uY29tcGFueS52MS5SZXNvbHZlU2VjcmV0c1JlcXVlc3QaKi5idWxscGVuLmNvbXBhbnkudjEuUmVzb2x2ZVNlY3JldHNSZXNwb25zZSIDkAIBElgKCVB1dFNlY3JldBIkLmJ1bGxwZW4uY29tcGFueS52MS5QdXRTZWNyZXRSZXF1ZXN0GiUuYnVsbHBlbi5jb21wYW55LnYxLlB1dFNlY3JldFJlc3BvbnNlEmMKC0xpc3RTZWNyZXRzEiYuYnVsbHBlbi5jb21wYW55LnYxLkxpc3RTZWNyZXRzUmVxdWVzdBonLmJ1bGxwZW4uY29tcGFueS52MS5MaXN0U2VjcmV0c1Jlc3BvbnNlIgOQAgESYQoMRGVsZXRlU2VjcmV0EicuYnVsbHBlbi5jb21wYW55LnYxLkRlbGV0ZVNlY3JldFJlcXVlc3QaKC5idWxscGVuLmNvbXBhbnkudjEuRGVsZXRlU2VjcmV0UmVzcG9uc2USXgoLQ3JlYXRlVG9rZW4SJi5idWxscGVuLmNvbXBhbnkudjEuQ3JlYXRlVG9rZW5SZXF1ZXN0GicuYnVsbHBlbi5jb21wYW55LnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USYAoKTGlzdFRva2VucxIlLmJ1bGxwZW4uY29tcGFueS52MS5MaXN0VG9rZW5zUmVxdWVzdBomLmJ1bGxwZW4uY29tcGFueS52MS5MaXN0VG9rZW5zUmVzcG9uc2UiA5ACARJeCgtSZXZva2VUb2tlbhImLmJ1bGxwZW4uY29tcGFueS52MS5SZXZva2VUb2tlblJlcXVlc3QaJy5idWxscGVuLmNvbXBhbnkudjEuUmV2b2tlVG9rZW5SZXNwb25zZRKRAQoPTG9va3VwQ29sbGVhZ3VlEiouYnVsbHBlbi5jb21wYW55LnYxLkxvb2t1cENvbGxlYWd1ZVJlcXVlc3QaKy5idWxscGVuLmNvbXBhbnkudjEuTG9va3VwQ29sbGVhZ3VlUmVzcG9uc2UiJZACAcrzGB4KEGxvb2t1cF9jb2xsZWFndWUSAgECGAEgACgBMABC1gEKFmNvbS5idWxscGVuLmNvbXBhbnkudjFCE0NvbXBhbnlTZXJ2aWNlUHJvdG9QAVo9Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi9jb21wYW55L3YxO2NvbXBhbnl2MaICA0JDWKoCEkJ1bGxwZW4uQ29tcGFueS5WMcoCEkJ1bGxwZW5cQ29tcGFueVxWMeICHkJ1bGxwZW5cQ29tcGFueVxWMVxHUEJNZXRhZGF0YeoCFEJ1bGxwZW46OkNvbXBhbnk6OlYxYgZwcm90bzM", [file_buf_validate_validate, file_bullpen_company_v1_company, file_bullpen_tool_v1_options, file_google_protobuf_timestamp]);
 
 /**
  * CheckCompanyRequest carries a document to check.
@@ -278,6 +278,232 @@ export const ListRevisionsResponseSchema: GenMessage<ListRevisionsResponse> = /*
   messageDesc(file_bullpen_company_v1_company_service, 9);
 
 /**
+ * ListMcpServersRequest asks for the entries.
+ *
+ * @generated from message bullpen.company.v1.ListMcpServersRequest
+ */
+export type ListMcpServersRequest = Message<"bullpen.company.v1.ListMcpServersRequest"> & {
+};
+
+/**
+ * Describes the message bullpen.company.v1.ListMcpServersRequest.
+ * Use `create(ListMcpServersRequestSchema)` to create a new message.
+ */
+export const ListMcpServersRequestSchema: GenMessage<ListMcpServersRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company_service, 10);
+
+/**
+ * ListMcpServersResponse lists the entries.
+ *
+ * @generated from message bullpen.company.v1.ListMcpServersResponse
+ */
+export type ListMcpServersResponse = Message<"bullpen.company.v1.ListMcpServersResponse"> & {
+  /**
+   * In the order of the document.
+   *
+   * @generated from field: repeated bullpen.company.v1.McpServerEntry servers = 1;
+   */
+  servers: McpServerEntry[];
+
+  /**
+   * The revision they stand in.
+   *
+   * @generated from field: bullpen.company.v1.Revision revision = 2;
+   */
+  revision?: Revision | undefined;
+};
+
+/**
+ * Describes the message bullpen.company.v1.ListMcpServersResponse.
+ * Use `create(ListMcpServersResponseSchema)` to create a new message.
+ */
+export const ListMcpServersResponseSchema: GenMessage<ListMcpServersResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company_service, 11);
+
+/**
+ * McpServerEntry is one entry of `mcp_servers`.
+ *
+ * @generated from message bullpen.company.v1.McpServerEntry
+ */
+export type McpServerEntry = Message<"bullpen.company.v1.McpServerEntry"> & {
+  /**
+   * The server's name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The entry as it is written, as a JSON object. A credential that is not exactly one `${NAME}` stands in it as `__redacted__`.
+   *
+   * @generated from field: string entry_json = 2;
+   */
+  entryJson: string;
+};
+
+/**
+ * Describes the message bullpen.company.v1.McpServerEntry.
+ * Use `create(McpServerEntrySchema)` to create a new message.
+ */
+export const McpServerEntrySchema: GenMessage<McpServerEntry> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company_service, 12);
+
+/**
+ * GetMcpServerRequest names a server.
+ *
+ * @generated from message bullpen.company.v1.GetMcpServerRequest
+ */
+export type GetMcpServerRequest = Message<"bullpen.company.v1.GetMcpServerRequest"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message bullpen.company.v1.GetMcpServerRequest.
+ * Use `create(GetMcpServerRequestSchema)` to create a new message.
+ */
+export const GetMcpServerRequestSchema: GenMessage<GetMcpServerRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company_service, 13);
+
+/**
+ * GetMcpServerResponse carries an entry.
+ *
+ * @generated from message bullpen.company.v1.GetMcpServerResponse
+ */
+export type GetMcpServerResponse = Message<"bullpen.company.v1.GetMcpServerResponse"> & {
+  /**
+   * The entry.
+   *
+   * @generated from field: bullpen.company.v1.McpServerEntry server = 1;
+   */
+  server?: McpServerEntry | undefined;
+
+  /**
+   * The revision it stands in.
+   *
+   * @generated from field: bullpen.company.v1.Revision revision = 2;
+   */
+  revision?: Revision | undefined;
+};
+
+/**
+ * Describes the message bullpen.company.v1.GetMcpServerResponse.
+ * Use `create(GetMcpServerResponseSchema)` to create a new message.
+ */
+export const GetMcpServerResponseSchema: GenMessage<GetMcpServerResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company_service, 14);
+
+/**
+ * PutMcpServerRequest carries an entry.
+ *
+ * @generated from message bullpen.company.v1.PutMcpServerRequest
+ */
+export type PutMcpServerRequest = Message<"bullpen.company.v1.PutMcpServerRequest"> & {
+  /**
+   * The server's name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The whole entry, a JSON object with the keys of the document. A `name` in it must be the server's; `__redacted__` stands for
+   * the credential that the active entry has in this place.
+   *
+   * @generated from field: string entry_json = 2;
+   */
+  entryJson: string;
+
+  /**
+   * Why, in a line; needed unless `validate_only` is set.
+   *
+   * @generated from field: string summary = 3;
+   */
+  summary: string;
+
+  /**
+   * Add the server after every declared one, and refuse a name that is there. Otherwise the server must be there.
+   *
+   * @generated from field: bool create = 4;
+   */
+  create: boolean;
+
+  /**
+   * Refuse unless this revision is the active one; empty for whichever is.
+   *
+   * @generated from field: string if_match = 5;
+   */
+  ifMatch: string;
+
+  /**
+   * Store nothing and answer every problem.
+   *
+   * @generated from field: bool validate_only = 6;
+   */
+  validateOnly: boolean;
+};
+
+/**
+ * Describes the message bullpen.company.v1.PutMcpServerRequest.
+ * Use `create(PutMcpServerRequestSchema)` to create a new message.
+ */
+export const PutMcpServerRequestSchema: GenMessage<PutMcpServerRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company_service, 15);
+
+/**
+ * PutMcpServerResponse says what became of an entry.
+ *
+ * @generated from message bullpen.company.v1.PutMcpServerResponse
+ */
+export type PutMcpServerResponse = Message<"bullpen.company.v1.PutMcpServerResponse"> & {
+  /**
+   * What is active now; absent for `validate_only`.
+   *
+   * @generated from field: bullpen.company.v1.Revision revision = 1;
+   */
+  revision?: Revision | undefined;
+
+  /**
+   * The document was the active one already, byte for byte; nothing was stored.
+   *
+   * @generated from field: bool unchanged = 2;
+   */
+  unchanged: boolean;
+
+  /**
+   * What is in order and yet may not do what is meant.
+   *
+   * @generated from field: repeated string warnings = 3;
+   */
+  warnings: string[];
+
+  /**
+   * What is wrong with the company that the entry would make; for `validate_only` only.
+   *
+   * @generated from field: repeated bullpen.company.v1.Problem problems = 4;
+   */
+  problems: Problem[];
+
+  /**
+   * The revision that the entry was put on.
+   *
+   * @generated from field: string base_revision_id = 5;
+   */
+  baseRevisionId: string;
+};
+
+/**
+ * Describes the message bullpen.company.v1.PutMcpServerResponse.
+ * Use `create(PutMcpServerResponseSchema)` to create a new message.
+ */
+export const PutMcpServerResponseSchema: GenMessage<PutMcpServerResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_company_v1_company_service, 16);
+
+/**
  * ResolveSecretsRequest carries texts with `${NAME}` in them.
  *
  * @generated from message bullpen.company.v1.ResolveSecretsRequest
@@ -296,7 +522,7 @@ export type ResolveSecretsRequest = Message<"bullpen.company.v1.ResolveSecretsRe
  * Use `create(ResolveSecretsRequestSchema)` to create a new message.
  */
 export const ResolveSecretsRequestSchema: GenMessage<ResolveSecretsRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 10);
+  messageDesc(file_bullpen_company_v1_company_service, 17);
 
 /**
  * ResolveSecretsResponse carries the texts filled.
@@ -324,7 +550,7 @@ export type ResolveSecretsResponse = Message<"bullpen.company.v1.ResolveSecretsR
  * Use `create(ResolveSecretsResponseSchema)` to create a new message.
  */
 export const ResolveSecretsResponseSchema: GenMessage<ResolveSecretsResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 11);
+  messageDesc(file_bullpen_company_v1_company_service, 18);
 
 /**
  * PutSecretRequest carries a value to seal.
@@ -352,7 +578,7 @@ export type PutSecretRequest = Message<"bullpen.company.v1.PutSecretRequest"> & 
  * Use `create(PutSecretRequestSchema)` to create a new message.
  */
 export const PutSecretRequestSchema: GenMessage<PutSecretRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 12);
+  messageDesc(file_bullpen_company_v1_company_service, 19);
 
 /**
  * PutSecretResponse confirms.
@@ -367,7 +593,7 @@ export type PutSecretResponse = Message<"bullpen.company.v1.PutSecretResponse"> 
  * Use `create(PutSecretResponseSchema)` to create a new message.
  */
 export const PutSecretResponseSchema: GenMessage<PutSecretResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 13);
+  messageDesc(file_bullpen_company_v1_company_service, 20);
 
 /**
  * ListSecretsRequest asks for the names.
@@ -382,7 +608,7 @@ export type ListSecretsRequest = Message<"bullpen.company.v1.ListSecretsRequest"
  * Use `create(ListSecretsRequestSchema)` to create a new message.
  */
 export const ListSecretsRequestSchema: GenMessage<ListSecretsRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 14);
+  messageDesc(file_bullpen_company_v1_company_service, 21);
 
 /**
  * ListSecretsResponse lists the names.
@@ -403,7 +629,7 @@ export type ListSecretsResponse = Message<"bullpen.company.v1.ListSecretsRespons
  * Use `create(ListSecretsResponseSchema)` to create a new message.
  */
 export const ListSecretsResponseSchema: GenMessage<ListSecretsResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 15);
+  messageDesc(file_bullpen_company_v1_company_service, 22);
 
 /**
  * SecretName is a sealed value without its value.
@@ -431,7 +657,7 @@ export type SecretName = Message<"bullpen.company.v1.SecretName"> & {
  * Use `create(SecretNameSchema)` to create a new message.
  */
 export const SecretNameSchema: GenMessage<SecretName> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 16);
+  messageDesc(file_bullpen_company_v1_company_service, 23);
 
 /**
  * DeleteSecretRequest names a secret.
@@ -452,7 +678,7 @@ export type DeleteSecretRequest = Message<"bullpen.company.v1.DeleteSecretReques
  * Use `create(DeleteSecretRequestSchema)` to create a new message.
  */
 export const DeleteSecretRequestSchema: GenMessage<DeleteSecretRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 17);
+  messageDesc(file_bullpen_company_v1_company_service, 24);
 
 /**
  * DeleteSecretResponse confirms.
@@ -467,7 +693,7 @@ export type DeleteSecretResponse = Message<"bullpen.company.v1.DeleteSecretRespo
  * Use `create(DeleteSecretResponseSchema)` to create a new message.
  */
 export const DeleteSecretResponseSchema: GenMessage<DeleteSecretResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 18);
+  messageDesc(file_bullpen_company_v1_company_service, 25);
 
 /**
  * CreateTokenRequest describes a token.
@@ -502,7 +728,7 @@ export type CreateTokenRequest = Message<"bullpen.company.v1.CreateTokenRequest"
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 19);
+  messageDesc(file_bullpen_company_v1_company_service, 26);
 
 /**
  * CreateTokenResponse shows the token, once.
@@ -530,7 +756,7 @@ export type CreateTokenResponse = Message<"bullpen.company.v1.CreateTokenRespons
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 20);
+  messageDesc(file_bullpen_company_v1_company_service, 27);
 
 /**
  * ListTokensRequest asks for the tokens.
@@ -545,7 +771,7 @@ export type ListTokensRequest = Message<"bullpen.company.v1.ListTokensRequest"> 
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 21);
+  messageDesc(file_bullpen_company_v1_company_service, 28);
 
 /**
  * ListTokensResponse lists the tokens.
@@ -566,7 +792,7 @@ export type ListTokensResponse = Message<"bullpen.company.v1.ListTokensResponse"
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 22);
+  messageDesc(file_bullpen_company_v1_company_service, 29);
 
 /**
  * Token is an API token without its text.
@@ -629,7 +855,7 @@ export type Token = Message<"bullpen.company.v1.Token"> & {
  * Use `create(TokenSchema)` to create a new message.
  */
 export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 23);
+  messageDesc(file_bullpen_company_v1_company_service, 30);
 
 /**
  * RevokeTokenRequest names a token.
@@ -650,7 +876,7 @@ export type RevokeTokenRequest = Message<"bullpen.company.v1.RevokeTokenRequest"
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 24);
+  messageDesc(file_bullpen_company_v1_company_service, 31);
 
 /**
  * RevokeTokenResponse confirms.
@@ -665,7 +891,7 @@ export type RevokeTokenResponse = Message<"bullpen.company.v1.RevokeTokenRespons
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 25);
+  messageDesc(file_bullpen_company_v1_company_service, 32);
 
 /**
  * LookupColleagueRequest says whom to look for.
@@ -686,7 +912,7 @@ export type LookupColleagueRequest = Message<"bullpen.company.v1.LookupColleague
  * Use `create(LookupColleagueRequestSchema)` to create a new message.
  */
 export const LookupColleagueRequestSchema: GenMessage<LookupColleagueRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 26);
+  messageDesc(file_bullpen_company_v1_company_service, 33);
 
 /**
  * LookupColleagueResponse answers one colleague, or the candidates.
@@ -714,7 +940,7 @@ export type LookupColleagueResponse = Message<"bullpen.company.v1.LookupColleagu
  * Use `create(LookupColleagueResponseSchema)` to create a new message.
  */
 export const LookupColleagueResponseSchema: GenMessage<LookupColleagueResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 27);
+  messageDesc(file_bullpen_company_v1_company_service, 34);
 
 /**
  * Colleague is a seat as a colleague sees it.
@@ -777,7 +1003,7 @@ export type Colleague = Message<"bullpen.company.v1.Colleague"> & {
  * Use `create(ColleagueSchema)` to create a new message.
  */
 export const ColleagueSchema: GenMessage<Colleague> = /*@__PURE__*/
-  messageDesc(file_bullpen_company_v1_company_service, 28);
+  messageDesc(file_bullpen_company_v1_company_service, 35);
 
 /**
  * CompanyService keeps the company document as immutable revisions, answers who is who in the active one, and holds the
@@ -838,6 +1064,40 @@ export const CompanyService: GenService<{
     methodKind: "unary";
     input: typeof ListRevisionsRequestSchema;
     output: typeof ListRevisionsResponseSchema;
+  },
+  /**
+   * ListMcpServers lists the entries of `mcp_servers` in the active revision, as they are written. `conflict` with reason
+   * NO_ACTIVE_REVISION before the first revision.
+   *
+   * @generated from rpc bullpen.company.v1.CompanyService.ListMcpServers
+   */
+  listMcpServers: {
+    methodKind: "unary";
+    input: typeof ListMcpServersRequestSchema;
+    output: typeof ListMcpServersResponseSchema;
+  },
+  /**
+   * GetMcpServer answers one of them; `not_found` with reason NO_SUCH_ENTITY when the active revision has none of the name.
+   *
+   * @generated from rpc bullpen.company.v1.CompanyService.GetMcpServer
+   */
+  getMcpServer: {
+    methodKind: "unary";
+    input: typeof GetMcpServerRequestSchema;
+    output: typeof GetMcpServerResponseSchema;
+  },
+  /**
+   * PutMcpServer writes one entry into the active document, which is otherwise left as it is, comments included, and is then
+   * checked, stored and activated as a whole. Reasons of refusals: SUMMARY_REQUIRED, INVALID_BODY, IDENTITY_MISMATCH,
+   * NO_ACTIVE_REVISION, NO_SUCH_ENTITY, ALREADY_CONFIGURED, REVISION_ADVANCED, DOCUMENT_PROBLEMS, NOTHING_TO_RESTORE,
+   * NOT_EDITABLE.
+   *
+   * @generated from rpc bullpen.company.v1.CompanyService.PutMcpServer
+   */
+  putMcpServer: {
+    methodKind: "unary";
+    input: typeof PutMcpServerRequestSchema;
+    output: typeof PutMcpServerResponseSchema;
   },
   /**
    * ResolveSecrets fills templates from the sealed store, then from the environment of the company service. Only
