@@ -109,6 +109,30 @@ func (k *Keys) Verify(token string, now time.Time) (*Principal, error) {
 	return claims, nil
 }
 
+// MAC authenticates data for one purpose, under the first key. A MAC of one purpose confirms nothing for another, and never a
+// principal.
+func (k *Keys) MAC(purpose string, data []byte) []byte {
+	return macOf(k.secrets[0], purpose, data)
+}
+
+// Confirms reports whether mac is what [Keys.MAC] answers for the same purpose and data under any of the keys.
+func (k *Keys) Confirms(purpose string, data, mac []byte) bool {
+	found := false
+	for _, secret := range k.secrets {
+		if hmac.Equal(mac, macOf(secret, purpose, data)) {
+			found = true
+		}
+	}
+	return found
+}
+
+// macOf takes a key of its own for each purpose.
+func macOf(secret []byte, purpose string, data []byte) []byte {
+	h := hmac.New(sha256.New, sign(secret, "mac for "+purpose))
+	h.Write(data)
+	return h.Sum(nil)
+}
+
 // signed tries every key, whichever fits, so that the time taken does not tell which one did.
 func (k *Keys) signed(body string, mac []byte) bool {
 	found := false

@@ -32,7 +32,11 @@ func (a authenticator) principal(ctx context.Context) (*Principal, error) {
 	if !ok {
 		return nil, unauthenticated("This call has no headers to say who makes it.")
 	}
-	signed, bearer := info.RequestHeader().Values(headerPrincipal), info.RequestHeader().Values("Authorization")
+	return a.identify(ctx, info.RequestHeader().Values(headerPrincipal), info.RequestHeader().Values("Authorization"))
+}
+
+// identify reads the two headers that can name a caller.
+func (a authenticator) identify(ctx context.Context, signed, bearer []string) (*Principal, error) {
 	switch {
 	case len(signed)+len(bearer) == 0:
 		return nil, unauthenticated("This call says nothing of who makes it: give an API token as `Authorization: Bearer …`.")
