@@ -91,9 +91,9 @@ func (h *Handler) recordFromJournal(c *toolregistryv1.CallRecord) (*call.Record,
 	}
 	status := c.GetStatus()
 	switch status {
-	case call.OK, call.Refused, call.Failed:
+	case call.OK, call.Refused, call.Failed, call.Parked:
 	default:
-		return nil, fault.New(fault.Invalid, "`status` is `ok`, `refused` or `failed`, not %q.", status).WithField("status")
+		return nil, fault.New(fault.Invalid, "`status` is `ok`, `refused`, `failed` or `parked`, not %q.", status).WithField("status")
 	}
 	id, err := uuid.Parse(c.GetAuditId())
 	if err != nil {
@@ -103,6 +103,7 @@ func (h *Handler) recordFromJournal(c *toolregistryv1.CallRecord) (*call.Record,
 		ID: id, CallID: h.cleaned(c.GetCallId()), Principal: h.cleaned(c.GetPrincipal()), Seat: h.cleaned(c.GetSeat()), TurnID: h.cleaned(c.GetTurnId()),
 		Tool: h.cleaned(c.GetTool()), Source: h.cleaned(c.GetSource()), Arguments: h.cleanedText(c.GetArgumentsJson()), Result: h.cleanedText(c.GetResult()),
 		Status: status, RefusalClass: h.cleaned(c.GetRefusalClass()), Outcome: h.cleaned(c.GetOutcome()), OperationID: h.cleaned(c.GetOperationId()),
+		Decision: h.cleaned(c.GetDecision()), Rule: h.cleaned(c.GetRule()), ApprovalID: h.cleaned(c.GetApprovalId()),
 		StartedAt: c.GetStartTime().AsTime(), Duration: time.Duration(c.GetDurationMicros()) * time.Microsecond,
 	}, nil
 }

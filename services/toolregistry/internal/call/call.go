@@ -15,6 +15,8 @@ const (
 	Refused = "refused"
 	// Failed: the tool, its server or its service failed.
 	Failed = "failed"
+	// Parked: the call waits for a person; the tool was not run.
+	Parked = "parked"
 )
 
 // Record is an audited call. Arguments and result are clean and never cut.
@@ -34,8 +36,12 @@ type Record struct {
 	RefusalClass string
 	Outcome      string
 	OperationID  string
-	StartedAt    time.Time
-	Duration     time.Duration
+	// Decision is the policy's: `allow`, `deny` or `ask`; empty for a call that it was not asked about. Rule decided it.
+	Decision, Rule string
+	// ApprovalID is what the call waits for, or waited for before it was made.
+	ApprovalID string
+	StartedAt  time.Time
+	Duration   time.Duration
 	// Restored records come from a turn's journal, because the door's own were lost; the door's own replace them.
 	Restored bool
 }

@@ -47,6 +47,9 @@ func CallToProto(r *call.Record) *toolregistryv1.CallRecord {
 		RefusalClass:   r.RefusalClass,
 		Outcome:        r.Outcome,
 		OperationId:    r.OperationID,
+		Decision:       r.Decision,
+		Rule:           r.Rule,
+		ApprovalId:     r.ApprovalID,
 		StartTime:      timestamppb.New(r.StartedAt),
 		DurationMicros: r.Duration.Microseconds(),
 	}

@@ -25,7 +25,7 @@ type After struct {
 
 const selectCalls = `
 select audit_id, call_id, principal, seat, turn_id, tool, source, arguments, result, status, refusal_class, outcome, operation_id,
-       started_at, duration_micros, restored
+       decision, rule, approval_id, started_at, duration_micros, restored
 from calls`
 
 // maxPageBytes ends a page early: results are whole, and a page of long ones must still fit an answer.
@@ -92,7 +92,7 @@ func scanCall(row pgx.Row) (*call.Record, error) {
 	var r call.Record
 	var micros int64
 	err := row.Scan(&r.ID, &r.CallID, &r.Principal, &r.Seat, &r.TurnID, &r.Tool, &r.Source, &r.Arguments, &r.Result, &r.Status,
-		&r.RefusalClass, &r.Outcome, &r.OperationID, &r.StartedAt, &micros, &r.Restored)
+		&r.RefusalClass, &r.Outcome, &r.OperationID, &r.Decision, &r.Rule, &r.ApprovalID, &r.StartedAt, &micros, &r.Restored)
 	r.Duration = time.Duration(micros) * time.Microsecond
 	return &r, err
 }

@@ -13,8 +13,8 @@ import (
 // insertMissing is called by RestoreCalls, a row at a time: restoring is rare.
 const insertMissing = `
 insert into calls (audit_id, call_id, principal, seat, turn_id, tool, source, arguments, result, status, refusal_class, outcome,
-                   operation_id, started_at, duration_micros, restored)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, true
+                   operation_id, decision, rule, approval_id, started_at, duration_micros, restored)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, true
 where not exists (select from calls where turn_id = $5 and call_id = $2)
 on conflict (audit_id) do nothing`
 
@@ -25,7 +25,8 @@ func (s *Store) RestoreCalls(ctx context.Context, records []*call.Record) (resto
 		var missing []*call.Record
 		for _, r := range records {
 			tag, err := tx.Exec(ctx, insertMissing, r.ID, r.CallID, r.Principal, r.Seat, r.TurnID, r.Tool, r.Source, r.Arguments, r.Result,
-				r.Status, r.RefusalClass, r.Outcome, r.OperationID, r.StartedAt, r.Duration.Microseconds())
+				r.Status, r.RefusalClass, r.Outcome, r.OperationID, r.Decision, r.Rule, r.ApprovalID,
+				r.StartedAt, r.Duration.Microseconds())
 			if err != nil {
 				return err
 			}

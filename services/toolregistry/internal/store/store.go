@@ -48,9 +48,10 @@ const (
 	// heard of is written again.
 	insertCalls = `
 insert into calls (audit_id, call_id, principal, seat, turn_id, tool, source, arguments, result, status, refusal_class, outcome,
-                   operation_id, started_at, duration_micros)
+                   operation_id, decision, rule, approval_id, started_at, duration_micros)
 select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-                     $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::bigint[])
+                     $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::timestamptz[],
+                     $18::bigint[])
 on conflict (audit_id) do nothing`
 
 	// deleteRestored is called by InsertCalls: the door's own rows replace what was restored for them meanwhile.
@@ -118,7 +119,7 @@ func (s *Store) queueEvents(ctx context.Context, batch *pgx.Batch, records []*ca
 
 // columnsOf turns rows into the arguments of insertCalls.
 func columnsOf(records []*call.Record) []any {
-	const texts = 12
+	const texts = 15
 	n := len(records)
 	ids, starts, durations := make([]any, n), make([]any, n), make([]int64, n)
 	text := make([][]string, texts)
@@ -126,6 +127,7 @@ func columnsOf(records []*call.Record) []any {
 		ids[i], starts[i], durations[i] = r.ID, r.StartedAt, r.Duration.Microseconds()
 		for j, value := range []string{
 			r.CallID, r.Principal, r.Seat, r.TurnID, r.Tool, r.Source, r.Arguments, r.Result, r.Status, r.RefusalClass, r.Outcome, r.OperationID,
+			r.Decision, r.Rule, r.ApprovalID,
 		} {
 			text[j] = append(text[j], value)
 		}

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,11 +43,16 @@ func count(t *testing.T, pool *pgxpool.Pool, query string) (n int) {
 func TestMigrationsGoDownAndUpAgain(t *testing.T) {
 	t.Parallel()
 	_, pool := open(t)
-	for _, file := range []string{"migrations/000001_calls.down.sql", "migrations/000001_calls.up.sql"} {
+	down, err := fs.Glob(store.Migrations, "migrations/*.down.sql")
+	require.NoError(t, err)
+	slices.Reverse(down)
+	up, err := fs.Glob(store.Migrations, "migrations/*.up.sql")
+	require.NoError(t, err)
+	for _, file := range append(down, up...) {
 		sql, err := store.Migrations.ReadFile(file)
 		require.NoError(t, err)
 		_, err = pool.Exec(t.Context(), string(sql))
-		require.NoError(t, err)
+		require.NoError(t, err, file)
 	}
 	require.NoError(t, outbox.Check(t.Context(), pool))
 }
@@ -55,6 +62,7 @@ func TestACallAndItsEventAreWrittenTogether(t *testing.T) {
 	s, pool := open(t)
 	big := record("ada", "t1", "c1", noon)
 	big.Result = strings.Repeat("whole ", 500_000)
+	big.Decision, big.Rule, big.ApprovalID = "ask", "big orders", uuid.NewString()
 	batch := []*call.Record{big, record("ada", "t1", "c2", noon.Add(time.Second))}
 	require.NoError(t, s.InsertCalls(t.Context(), batch))
 	require.NoError(t, s.InsertCalls(t.Context(), batch), "a commit that was not heard of is repeated")
@@ -66,6 +74,7 @@ func TestACallAndItsEventAreWrittenTogether(t *testing.T) {
 	require.False(t, more)
 	require.Equal(t, big.Result, got[1].Result, "nothing is cut")
 	require.Equal(t, big.Duration, got[1].Duration)
+	require.Equal(t, []string{big.Decision, big.Rule, big.ApprovalID}, []string{got[1].Decision, got[1].Rule, got[1].ApprovalID})
 }
 
 func TestWhatPostgresWillNeverTakeIsInvalid(t *testing.T) {
