@@ -22,7 +22,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/ops"
 	"github.com/bullpenhq/bullpen/libs/rpc"
-	"github.com/bullpenhq/bullpen/services/company/internal/sealed"
+	"github.com/bullpenhq/bullpen/libs/sealed"
 	"github.com/bullpenhq/bullpen/services/company/internal/store"
 )
 

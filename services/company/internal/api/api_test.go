@@ -18,9 +18,9 @@ import (
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/pgtest"
 	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/libs/sealed"
 	"github.com/bullpenhq/bullpen/services/company/internal/api"
 	"github.com/bullpenhq/bullpen/services/company/internal/events"
-	"github.com/bullpenhq/bullpen/services/company/internal/sealed"
 	"github.com/bullpenhq/bullpen/services/company/internal/store"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	"github.com/bullpenhq/bullpen/libs/fault"
-	"github.com/bullpenhq/bullpen/services/company/internal/sealed"
+	"github.com/bullpenhq/bullpen/libs/sealed"
 	"github.com/bullpenhq/bullpen/services/company/internal/store"
 	"github.com/bullpenhq/bullpen/services/company/internal/template"
 )

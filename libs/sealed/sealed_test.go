@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bullpenhq/bullpen/libs/config"
-	"github.com/bullpenhq/bullpen/services/company/internal/sealed"
+	"github.com/bullpenhq/bullpen/libs/sealed"
 )
 
 func box(t testing.TB, b byte) *sealed.Box {
