@@ -97,7 +97,10 @@ type Tool struct {
 	// What the company must run for the tool to exist, such as `tracker:native` or `knowledge:native`.
 	Requires []string `protobuf:"bytes,8,rep,name=requires,proto3" json:"requires,omitempty"`
 	// The turn engine runs it itself; the door never dispatches it.
-	EngineLocal   bool `protobuf:"varint,9,opt,name=engine_local,json=engineLocal,proto3" json:"engine_local,omitempty"`
+	EngineLocal bool `protobuf:"varint,9,opt,name=engine_local,json=engineLocal,proto3" json:"engine_local,omitempty"`
+	// An operator's assistant may finish a call of it with the `op_id` that the call answered. Only for writes that change something
+	// rather than state a whole value.
+	Resumable     bool `protobuf:"varint,10,opt,name=resumable,proto3" json:"resumable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -195,6 +198,13 @@ func (x *Tool) GetEngineLocal() bool {
 	return false
 }
 
+func (x *Tool) GetResumable() bool {
+	if x != nil {
+		return x.Resumable
+	}
+	return false
+}
+
 // Argument describes one argument beyond its rules.
 type Argument struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -280,7 +290,7 @@ var File_bullpen_tool_v1_options_proto protoreflect.FileDescriptor
 
 const file_bullpen_tool_v1_options_proto_rawDesc = "" +
 	"\n" +
-	"\x1dbullpen/tool/v1/options.proto\x12\x0fbullpen.tool.v1\x1a google/protobuf/descriptor.proto\"\xfc\x02\n" +
+	"\x1dbullpen/tool/v1/options.proto\x12\x0fbullpen.tool.v1\x1a google/protobuf/descriptor.proto\"\x9a\x03\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\taudiences\x18\x02 \x03(\x0e2\x19.bullpen.tool.v1.AudienceR\taudiences\x12 \n" +
@@ -293,7 +303,9 @@ const file_bullpen_tool_v1_options_proto_rawDesc = "" +
 	"open_world\x18\x06 \x01(\bH\x03R\topenWorld\x88\x01\x01\x12\x1a\n" +
 	"\bdelivers\x18\a \x01(\tR\bdelivers\x12\x1a\n" +
 	"\brequires\x18\b \x03(\tR\brequires\x12!\n" +
-	"\fengine_local\x18\t \x01(\bR\vengineLocalB\f\n" +
+	"\fengine_local\x18\t \x01(\bR\vengineLocal\x12\x1c\n" +
+	"\tresumable\x18\n" +
+	" \x01(\bR\tresumableB\f\n" +
 	"\n" +
 	"_read_onlyB\x0e\n" +
 	"\f_destructiveB\r\n" +

@@ -1243,18 +1243,18 @@ const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"\barchived\x18\x02 \x01(\bR\barchived\"e\n" +
 	"\x14ListProjectsResponse\x127\n" +
 	"\bprojects\x18\x01 \x03(\v2\x1b.bullpen.tracker.v1.ProjectR\bprojects\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x05R\x05total2\xd3\a\n" +
-	"\x0eTrackerService\x12\xa1\x01\n" +
-	"\x0eCreateWorkItem\x12).bullpen.tracker.v1.CreateWorkItemRequest\x1a*.bullpen.tracker.v1.CreateWorkItemResponse\"8\xca\xf3\x184\n" +
-	"\x10create_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:native\x12\x92\x01\n" +
+	"\x05total\x18\x02 \x01(\x05R\x05total2\xd9\a\n" +
+	"\x0eTrackerService\x12\xa3\x01\n" +
+	"\x0eCreateWorkItem\x12).bullpen.tracker.v1.CreateWorkItemRequest\x1a*.bullpen.tracker.v1.CreateWorkItemResponse\":\xca\xf3\x186\n" +
+	"\x10create_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x92\x01\n" +
 	"\vGetWorkItem\x12&.bullpen.tracker.v1.GetWorkItemRequest\x1a'.bullpen.tracker.v1.GetWorkItemResponse\"2\xca\xf3\x18+\n" +
 	"\rget_work_item\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\x9a\x01\n" +
 	"\rListWorkItems\x12(.bullpen.tracker.v1.ListWorkItemsRequest\x1a).bullpen.tracker.v1.ListWorkItemsResponse\"4\xca\xf3\x18-\n" +
-	"\x0flist_work_items\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xa1\x01\n" +
-	"\x0eUpdateWorkItem\x12).bullpen.tracker.v1.UpdateWorkItemRequest\x1a*.bullpen.tracker.v1.UpdateWorkItemResponse\"8\xca\xf3\x184\n" +
-	"\x10update_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:native\x12\xae\x01\n" +
-	"\x11CommentOnWorkItem\x12,.bullpen.tracker.v1.CommentOnWorkItemRequest\x1a-.bullpen.tracker.v1.CommentOnWorkItemResponse\"<\xca\xf3\x188\n" +
-	"\x14comment_on_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:native\x12\x95\x01\n" +
+	"\x0flist_work_items\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xa3\x01\n" +
+	"\x0eUpdateWorkItem\x12).bullpen.tracker.v1.UpdateWorkItemRequest\x1a*.bullpen.tracker.v1.UpdateWorkItemResponse\":\xca\xf3\x186\n" +
+	"\x10update_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\xb0\x01\n" +
+	"\x11CommentOnWorkItem\x12,.bullpen.tracker.v1.CommentOnWorkItemRequest\x1a-.bullpen.tracker.v1.CommentOnWorkItemResponse\">\xca\xf3\x18:\n" +
+	"\x14comment_on_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x95\x01\n" +
 	"\fListProjects\x12'.bullpen.tracker.v1.ListProjectsRequest\x1a(.bullpen.tracker.v1.ListProjectsResponse\"2\xca\xf3\x18+\n" +
 	"\rlist_projects\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01B\xd6\x01\n" +
 	"\x16com.bullpen.tracker.v1B\x13TrackerServiceProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1;trackerv1\xa2\x02\x03BTX\xaa\x02\x12Bullpen.Tracker.V1\xca\x02\x12Bullpen\\Tracker\\V1\xe2\x02\x1eBullpen\\Tracker\\V1\\GPBMetadata\xea\x02\x14Bullpen::Tracker::V1b\x06proto3"

@@ -56,6 +56,8 @@ type Tool struct {
 	Requires []string
 	// EngineLocal tools are run by the turn engine and never dispatched.
 	EngineLocal bool
+	// Resumable writes are offered to operators' assistants with the `op_id` of an earlier call.
+	Resumable bool
 	// Schema is the JSON Schema of the arguments; Arguments counts what it names.
 	Schema    json.RawMessage
 	Arguments int
@@ -164,6 +166,7 @@ func read(method protoreflect.MethodDescriptor, comments comments) (*Tool, error
 		Delivers:    declared.GetDelivers(),
 		Requires:    declared.GetRequires(),
 		EngineLocal: declared.GetEngineLocal(),
+		Resumable:   declared.GetResumable(),
 		Schema:      text,
 		Arguments:   len(schema.Properties),
 	}
@@ -193,6 +196,8 @@ func checkDeclaration(method protoreflect.MethodDescriptor, declared *toolv1.Too
 		return fmt.Errorf("it is offered to nobody")
 	case declared.GetReadOnly() != (idempotency(method) == descriptorpb.MethodOptions_NO_SIDE_EFFECTS):
 		return fmt.Errorf("read_only and idempotency_level disagree")
+	case declared.GetResumable() && declared.GetReadOnly():
+		return fmt.Errorf("a read has nothing to resume")
 	}
 	return nil
 }
