@@ -1,24 +1,14 @@
 package document
 
 import (
-	"regexp"
+	"strconv"
 	"strings"
+
+	"github.com/bullpenhq/bullpen/libs/toolrule"
 )
 
-// The bounds of a policy.
-const (
-	maxRules            = 500
-	maxReason           = 500
-	maxCondition        = 4096
-	defaultAskSeconds   = day
-	maxAskSeconds       = 30 * day
-	sourceBuiltin       = "builtin"
-	sourceServerPrefix  = "mcp:"
-	sourceShape         = `^(\*|builtin|mcp:[A-Za-z0-9_*-]{1,64})$`
-	sourceShapeInWords  = "`builtin` or `mcp:` and a server's name, in which `*` stands for any run of characters"
-	toolGlobShape       = `^[A-Za-z0-9_.*/-]{1,128}$`
-	toolGlobShapeInWord = "a tool's name, in which `*` stands for any run of characters"
-)
+// sourceServerPrefix stands before a server's name in a source.
+const sourceServerPrefix = "mcp:"
 
 // draftRule is a rule with the places of what it names.
 type draftRule struct {
@@ -34,9 +24,9 @@ func (r *reader) policy(o *object) (Policy, []draftRule) {
 	var drafts []draftRule
 	named := map[string]place{}
 	all := o.list("rules")
-	if len(all) > maxRules {
-		r.add(all[maxRules].at, KindValue, "the policy has %d rules; at most %d are allowed", len(all), maxRules)
-		all = all[:maxRules]
+	if len(all) > toolrule.MaxRules {
+		r.add(all[toolrule.MaxRules].at, KindValue, "the policy has %d rules; at most %d are allowed", len(all), toolrule.MaxRules)
+		all = all[:toolrule.MaxRules]
 	}
 	for _, i := range all {
 		rule := r.object(i.node, i.at)
@@ -51,43 +41,61 @@ func (r *reader) policy(o *object) (Policy, []draftRule) {
 	return p, drafts
 }
 
+// rule reads one rule. What is wrong with it by itself is the language's to say, so that whoever decides about calls agrees.
 func (r *reader) rule(o *object, named map[string]place) (Rule, draftRule) {
-	name := o.required("name")
-	r.matching(name, `^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$`, "1 to 64 letters, digits, blanks, dots, dashes and underscores, the first no sign")
+	name, effect := o.required("name"), o.required("effect")
 	key := strings.ToLower(name.v)
 	if first, twice := named[key]; twice {
 		r.add(name.at, KindDuplicate, "the rule on line %d has this name too; decisions are stored under it", first.line)
 	} else if name.v != "" {
 		named[key] = name.at
 	}
-	effect := o.required("effect")
-	effects := []string{EffectAllow, EffectDeny, EffectAsk}
-	if effect.v != "" && !contains(effects, effect.v) {
-		r.add(effect.at, KindValue, "%s is not one of %s", quote(effect.v), list(effects))
-	}
-	tools, sources := o.texts("tools"), o.texts("sources")
-	for _, v := range tools {
-		r.matching(v, toolGlobShape, toolGlobShapeInWord)
-	}
-	for _, v := range sources {
-		r.matching(v, sourceShape, sourceShapeInWords)
-	}
+	draft := draftRule{seats: o.texts("seats"), units: o.texts("units"), sources: o.texts("sources")}
+	tools := o.texts("tools")
 	when, reason := o.text("when"), o.text("reason")
-	r.condition(when)
-	r.within(reason, maxReason)
-	expire := o.number("expire_seconds", defaultAskSeconds, 1, maxAskSeconds)
-	if expire.given && effect.v != EffectAsk {
-		r.add(expire.at, KindValue, "is for `ask`: only a question waits for its answer")
+	expire := o.number("expire_seconds", int(toolrule.DefaultExpire.Seconds()), 1, int(toolrule.MaxExpire.Seconds()))
+
+	language := toolrule.Rule{
+		Name: name.v, Effect: effect.v, Seats: plain(draft.seats), Units: plain(draft.units), Tools: plain(tools),
+		Sources: plain(draft.sources), When: when.v, Reason: reason.v,
 	}
 	out := Rule{
-		Name: name.v, Effect: effect.v, Tools: plain(tools), Sources: plain(sources), When: when.v, Reason: reason.v,
+		Name: name.v, Effect: effect.v, Tools: language.Tools, Sources: language.Sources, When: when.v, Reason: reason.v,
+	}
+	if expire.given {
+		language.ExpireSeconds = expire.v
 	}
 	if effect.v == EffectAsk {
 		out.ExpireSeconds = expire.v
 	}
-	draft := draftRule{seats: o.texts("seats"), units: o.texts("units"), sources: sources}
+	for _, p := range language.Check() {
+		at := ruleValue(p.Path, map[string]value[string]{"name": name, "effect": effect, "when": when, "reason": reason},
+			map[string][]value[string]{"tools": tools, "sources": draft.sources})
+		switch {
+		case looksSecret(at.v): // checkTexts says so, and no sentence may repeat it
+		case p.Path == "expire_seconds":
+			r.add(expire.at, KindValue, "%s", p.Message)
+		case at.given:
+			r.add(at.at, KindValue, "%s", p.Message)
+		case p.Path != "name" && p.Path != "effect": // that these are missing has been said
+			r.add(under(o.at, p.Path), KindValue, "%s", p.Message)
+		}
+	}
 	o.done()
 	return out, draft
+}
+
+// ruleValue finds what a path of the language means, such as "when" or "tools[1]".
+func ruleValue(path string, texts map[string]value[string], lists map[string][]value[string]) value[string] {
+	key, index, listed := strings.Cut(strings.TrimSuffix(path, "]"), "[")
+	if !listed {
+		return texts[key]
+	}
+	n, err := strconv.Atoi(index)
+	if err != nil || n >= len(lists[key]) {
+		return value[string]{}
+	}
+	return lists[key][n]
 }
 
 // checkPolicy looks up whom and what the rules name, and writes down seats by handle and units by id. A rule that names
@@ -123,16 +131,9 @@ func (d *draft) checkPolicy(r *reader, n *names) {
 		}
 		for _, ref := range rule.sources {
 			server, mcp := strings.CutPrefix(ref.v, sourceServerPrefix)
-			if mcp && !strings.Contains(server, "*") && regexp.MustCompile(sourceShape).MatchString(ref.v) && !servers[server] {
-				r.add(ref.at, KindReference, "no MCP server has the name %s; %s", quote(server), r.suggestion(ref.v, append(known, sourceBuiltin)))
+			if mcp && server != "" && !strings.Contains(server, "*") && !servers[server] {
+				r.add(ref.at, KindReference, "no MCP server has the name %s; %s", quote(server), r.suggestion(ref.v, append(known, "builtin")))
 			}
 		}
-	}
-}
-
-// condition bounds what a rule asks of a call's arguments.
-func (r *reader) condition(v value[string]) {
-	if n := len(v.v); n > maxCondition {
-		r.add(v.at, KindValue, "has %d bytes; at most %d are allowed", n, maxCondition)
 	}
 }
