@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/bullpenhq/bullpen/libs/pg"
+)
+
+const (
+	authorizationClient       = `select sealed from authorization_clients where server = $1 and issuer = $2 and redirect_uri = $3`
+	upsertAuthorizationClient = `
+insert into authorization_clients (server, issuer, redirect_uri, sealed) values ($1, $2, $3, $4)
+on conflict (server, issuer, redirect_uri) do update set sealed = excluded.sealed, registered_at = now()`
+	deleteAuthorizationClient = `delete from authorization_clients where server = $1 and issuer = $2 and redirect_uri = $3`
+
+	// pinIssuer answers the issuer that was pinned first.
+	pinIssuer = `
+insert into authorization_issuers as a (server, client_id, issuer) values ($1, $2, $3)
+on conflict (server, client_id) do update set issuer = a.issuer
+returning issuer`
+
+	authorizationToken = `select sealed from authorization_tokens where server = $1 and seat = $2 and resource = $3`
+	// lockToken makes those who change one token take turns, whether there is a row yet or not.
+	lockToken                = `select pg_advisory_xact_lock(hashtextextended(format('%s/%s/%s', $1::text, $2::text, $3::text), 0))`
+	upsertAuthorizationToken = `
+insert into authorization_tokens (server, seat, resource, sealed) values ($1, $2, $3, $4)
+on conflict (server, seat, resource) do update set sealed = excluded.sealed, changed_at = now()`
+	deleteAuthorizationToken = `delete from authorization_tokens where server = $1 and seat = $2 and resource = $3`
+
+	sweepConsents = `delete from authorization_consents where expires_at < now()`
+	upsertConsent = `
+insert into authorization_consents (state, server, seat, sealed, expires_at) values ($1, $2, $3, $4, now() + make_interval(secs => $5))
+on conflict (server, seat) do update set state = excluded.state, sealed = excluded.sealed, expires_at = excluded.expires_at`
+	takeConsent   = `delete from authorization_consents where state = $1 returning server, seat, sealed, expires_at < now()`
+	openConsents  = `select server, seat, sealed, extract(epoch from expires_at - now())::float8 from authorization_consents where expires_at > now()`
+	deleteConsent = `delete from authorization_consents where server = $1 and seat = $2`
+)
+
+// AuthorizationClient answers a registration, nil when there is none.
+func (s *Store) AuthorizationClient(ctx context.Context, server, issuer, redirectURI string) ([]byte, error) {
+	return s.sealed(ctx, authorizationClient, server, issuer, redirectURI)
+}
+
+// PutAuthorizationClient keeps a registration; nil forgets it.
+func (s *Store) PutAuthorizationClient(ctx context.Context, server, issuer, redirectURI string, sealed []byte) error {
+	statement, arguments := upsertAuthorizationClient, []any{server, issuer, redirectURI, sealed}
+	if sealed == nil {
+		statement, arguments = deleteAuthorizationClient, arguments[:3]
+	}
+	if _, err := s.pool.Exec(ctx, statement, arguments...); err != nil {
+		return fmt.Errorf("write a registered client: %w", err)
+	}
+	return nil
+}
+
+// PinIssuer answers which issuer a declared client is of: this one, when none is known yet.
+func (s *Store) PinIssuer(ctx context.Context, server, clientID, issuer string) (pinned string, err error) {
+	if err := s.pool.QueryRow(ctx, pinIssuer, server, clientID, issuer).Scan(&pinned); err != nil {
+		return "", fmt.Errorf("pin an issuer: %w", err)
+	}
+	return pinned, nil
+}
+
+// AuthorizationToken answers a token, nil when there is none.
+func (s *Store) AuthorizationToken(ctx context.Context, server, seat, resource string) ([]byte, error) {
+	return s.sealed(ctx, authorizationToken, server, seat, resource)
+}
+
+// ChangeAuthorizationToken replaces a token by what change makes of it, nil for none, while everybody else who would change it waits:
+// a refresh token is good for one use. A change that fails changes nothing.
+func (s *Store) ChangeAuthorizationToken(ctx context.Context, server, seat, resource string, change func(sealed []byte) ([]byte, error)) error {
+	return pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lockToken, server, seat, resource); err != nil {
+			return fmt.Errorf("lock a token: %w", err)
+		}
+		var before []byte
+		if err := tx.QueryRow(ctx, authorizationToken, server, seat, resource).Scan(&before); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("read a token: %w", err)
+		}
+		after, err := change(before)
+		if err != nil {
+			return err
+		}
+		statement, arguments := upsertAuthorizationToken, []any{server, seat, resource, after}
+		if after == nil {
+			statement, arguments = deleteAuthorizationToken, arguments[:3]
+		}
+		if _, err := tx.Exec(ctx, statement, arguments...); err != nil {
+			return fmt.Errorf("write a token: %w", err)
+		}
+		return nil
+	})
+}
+
+// Consent is one that an operator was asked for.
+type Consent struct {
+	Server, Seat string
+	Sealed       []byte
+	// Left is how long it can still be given.
+	Left time.Duration
+}
+
+// PutConsent keeps a consent under a digest of its state, in place of another for the same server and seat.
+func (s *Store) PutConsent(ctx context.Context, state []byte, c Consent) error {
+	batch := &pgx.Batch{}
+	batch.Queue(sweepConsents)
+	batch.Queue(upsertConsent, state, c.Server, c.Seat, c.Sealed, c.Left.Seconds())
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("write a consent: %w", err)
+	}
+	return nil
+}
+
+// TakeConsent answers a consent and forgets it; nil when there is none that can still be given.
+func (s *Store) TakeConsent(ctx context.Context, state []byte) (*Consent, error) {
+	var c Consent
+	var late bool
+	switch err := s.pool.QueryRow(ctx, takeConsent, state).Scan(&c.Server, &c.Seat, &c.Sealed, &late); {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("take a consent: %w", err)
+	case late:
+		return nil, nil
+	}
+	return &c, nil
+}
+
+// Consents answers those that can still be given.
+func (s *Store) Consents(ctx context.Context) ([]Consent, error) {
+	rows, err := s.pool.Query(ctx, openConsents)
+	if err != nil {
+		return nil, fmt.Errorf("list consents: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Consent, error) {
+		var c Consent
+		var seconds float64
+		err := row.Scan(&c.Server, &c.Seat, &c.Sealed, &seconds)
+		c.Left = time.Duration(seconds * float64(time.Second))
+		return c, err
+	})
+}
+
+// DropConsent forgets what an operator was asked for.
+func (s *Store) DropConsent(ctx context.Context, server, seat string) error {
+	if _, err := s.pool.Exec(ctx, deleteConsent, server, seat); err != nil {
+		return fmt.Errorf("drop a consent: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) sealed(ctx context.Context, statement string, arguments ...any) (sealed []byte, err error) {
+	switch err := s.pool.QueryRow(ctx, statement, arguments...).Scan(&sealed); {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read what is sealed: %w", err)
+	}
+	return sealed, nil
+}
