@@ -117,9 +117,21 @@ func TestMcpCallsThatNeverReachAServer(t *testing.T) {
 	require.Equal(t, "QUARANTINED", refusal(t, err).Reason)
 	_, err = call(t, w, "slow_thing", `{}`)
 	require.Contains(t, refusal(t, err).Message, "The tools of the server `slow` are missing now: exit status 127.")
+}
+
+func TestAnOperatorHasTheToolsOfSharedServersAndOfNoSeats(t *testing.T) {
+	t.Parallel()
+	w := build(t, options{still: true})
 	w.neighbours.bring("", brought())
-	_, err = w.console.CallTool(asOperator(t.Context()), &toolregistryv1.CallToolRequest{Tool: "search"})
-	require.Equal(t, fault.Forbidden, refusal(t, err).Class, "an operator has no MCP tools")
+	w.neighbours.call = func(_ context.Context, req *mcphostv1.CallServerToolRequest) (*mcphostv1.CallServerToolResponse, error) {
+		require.Empty(t, req.GetSeat())
+		return &mcphostv1.CallServerToolResponse{ResultJson: `{"content":[{"type":"text","text":"found"}]}`}, nil
+	}
+	answer, err := w.console.CallTool(asOperator(t.Context()), &toolregistryv1.CallToolRequest{Tool: "search"})
+	require.NoError(t, err)
+	require.Equal(t, "found", answer.GetText())
+	_, err = w.console.CallTool(asOperator(t.Context()), &toolregistryv1.CallToolRequest{Tool: "gh_get"})
+	require.Equal(t, fault.Forbidden, refusal(t, err).Class)
 }
 
 func TestEachCallerSeesItsCatalogue(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1/mcphostv1connect"
 	toolv1 "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/catalogue"
@@ -31,6 +32,7 @@ const grace = 2 * time.Second
 // Host calls tools of MCP servers; mcphost's generated client is one.
 type Host interface {
 	CallServerTool(ctx context.Context, req *mcphostv1.CallServerToolRequest) (*mcphostv1.CallServerToolResponse, error)
+	Exchange(ctx context.Context, req *mcphostv1.ExchangeRequest) (mcphostv1connect.McpHostServiceExchangeClientStream, error)
 }
 
 // Dispatcher carries calls. Safe for concurrent use.
@@ -50,6 +52,9 @@ type Answer struct {
 	JSON string
 	// Failed says that an MCP server called its own answer a failure.
 	Failed bool
+	// ProtocolError says that the answer is an error of the protocol and not a result; InputRequired that the call is not over, but
+	// wants something of its caller first. Both only in a [Conversation].
+	ProtocolError, InputRequired bool
 	// Receipt is what a write of ours answered; nil for reads and for MCP tools.
 	Receipt *toolv1.Receipt
 }

@@ -13,12 +13,17 @@ import (
 
 // answer cleans a result, records it and hands it over whole.
 func (d *Door) answer(ctx context.Context, p *passage, raw dispatch.Answer) *Answer {
-	a := &Answer{Failed: raw.Failed, Receipt: raw.Receipt, Source: p.tool.Source, AuditID: p.record.ID, Duration: p.record.Duration}
+	a := &Answer{
+		Failed: raw.Failed, ProtocolError: raw.ProtocolError, InputRequired: raw.InputRequired, Receipt: raw.Receipt, Source: p.tool.Source,
+		AuditID: p.record.ID, Duration: p.record.Duration,
+	}
 	clean, err := d.Cleaner.JSON(raw.JSON)
 	switch {
 	case errors.Is(err, hygiene.ErrBinary):
+		a.ProtocolError, a.InputRequired = false, false
 		a.Failed, a.Text = true, "The tool answered binary data, which is not passed on."
 	case err != nil:
+		a.ProtocolError, a.InputRequired = false, false
 		a.Failed, a.Text = true, "The tool's answer is not JSON and is not passed on."
 	case p.builtin != nil:
 		a.JSON, a.Text = clean, clean
@@ -28,7 +33,7 @@ func (d *Door) answer(ctx context.Context, p *passage, raw dispatch.Answer) *Ans
 	p.record.Status, p.record.Result = call.OK, a.JSON
 	if a.Failed {
 		p.record.Status = call.Failed
-	} else {
+	} else if !a.InputRequired {
 		a.Delivered = p.tool.Delivers
 	}
 	if a.JSON == "" {

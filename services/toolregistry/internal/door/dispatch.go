@@ -21,7 +21,11 @@ func (d *Door) dispatch(ctx context.Context, p *passage) (dispatch.Answer, error
 	p.record.StartedAt = d.Now()
 	defer func() { p.record.Duration = d.Now().Sub(p.record.StartedAt) }()
 	if p.builtin == nil {
-		return d.Dispatch.Server(ctx, p.tool, p.request.Arguments, p.caller.seat, p.request.OperationID, p.timeout(serverLimit(p.company, p.tool.Server)))
+		limit := p.timeout(serverLimit(p.company, p.tool.Server))
+		if c := p.request.Conversation; c != nil {
+			return d.Dispatch.Converse(ctx, p.tool, p.request.Arguments, p.caller.seat, p.request.OperationID, limit, d.overheard(*c))
+		}
+		return d.Dispatch.Server(ctx, p.tool, p.request.Arguments, p.caller.seat, p.request.OperationID, limit)
 	}
 	if !p.builtin.Writes() {
 		p.record.OperationID = ""
@@ -31,6 +35,17 @@ func (d *Door) dispatch(ctx context.Context, p *passage) (dispatch.Answer, error
 	}
 	limit := seconds(p.company.GetTurnEngine().GetToolTimeoutSeconds(), builtinTimeout)
 	return d.Dispatch.Builtin(ctx, p.builtin, p.input, p.caller.principal, p.record.OperationID, p.timeout(limit))
+}
+
+// overheard cleans what a caller hears of a call while it runs. What cannot be cleaned is not passed on.
+func (d *Door) overheard(c dispatch.Conversation) dispatch.Conversation {
+	notify := c.Notify
+	c.Notify = func(notification string) {
+		if clean, err := d.Cleaner.JSON(notification); err == nil && notify != nil {
+			notify(clean)
+		}
+	}
+	return c
 }
 
 // timeout is the tool's limit, or what the caller asked for when that is shorter.

@@ -69,6 +69,10 @@ type Request struct {
 	Seat string
 	// Timeout shortens the tool's own limit; 0 does not.
 	Timeout time.Duration
+	// Conversation is for a caller who speaks the protocol of MCP servers; nil for one who wants the end of the call only.
+	Conversation *dispatch.Conversation
+	// Operation names the operation of a write of ours once its arguments have been read, or refuses it; nil leaves OperationID.
+	Operation func(tool *catalogue.Tool, input proto.Message) (id string, err error)
 }
 
 // Answer is what a tool answered, clean.
@@ -77,6 +81,8 @@ type Answer struct {
 	Text, JSON string
 	// Failed says that an MCP server called it a failure.
 	Failed bool
+	// ProtocolError says that JSON is an error of the protocol, InputRequired that it asks the caller for something.
+	ProtocolError, InputRequired bool
 	// Receipt is a write's; nil for others.
 	Receipt *toolv1.Receipt
 	// Source is where the tool comes from; Delivered where the call put something in front of somebody.

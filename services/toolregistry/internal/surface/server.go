@@ -69,7 +69,11 @@ func (s Server) tools() []*Tool {
 
 func (s Server) tool(index int, text string) *Tool {
 	t := &Tool{
-		Source: Source(s.Name), Server: s.Name, Own: s.Own, Delivers: s.Name, Surfaces: s.Surfaces, Audiences: []string{"seat"},
+		Source: Source(s.Name), Server: s.Name, Own: s.Own, Delivers: s.Name, Surfaces: s.Surfaces, Audiences: []string{"seat"}, JSON: text,
+	}
+	if !s.Own {
+		// Nobody's identity is in it, so it is as much an operator's as a seat's.
+		t.Audiences = append(t.Audiences, "operator")
 	}
 	var wire wireTool
 	if err := json.Unmarshal([]byte(text), &wire); err != nil {

@@ -60,6 +60,8 @@ type Tool struct {
 	Own bool
 	// Schema is the JSON Schema of the arguments, byte for byte as the server wrote it.
 	Schema string
+	// JSON is the tool as its server wrote it; empty for the suite's own.
+	JSON string
 	// Arguments counts what the schema's root names.
 	Arguments int
 	// Hints are the tool's, the operator's word over them.
