@@ -50,8 +50,8 @@ chaos: ## Kill services, Postgres and the broker under load; nothing may be lost
 	@tools/preflight test
 	@BULLPEN_TEST_CHAOS=1 go test -count=1 -v -timeout 10m -run Chaos ./cmd/bullpen
 
-bench: program ## Measure boot, webhook and turn beside their floors (minutes; needs a quiet machine)
-	@for area in boot webhook turn; do bin/bullpen bench $$area $(ARGS); done
+bench: program ## Measure boot, webhook, turn and tool call beside their floors (minutes; needs a quiet machine)
+	@for area in boot webhook turn call; do bin/bullpen bench $$area $(ARGS); done
 
 check: generate-check breaking lint check-deps check-modules test ## The gate: all that a change must pass
 

@@ -30,6 +30,8 @@ type Report struct {
 	LoadBefore string   `json:"load_before"`
 	LoadAfter  string   `json:"load_after"`
 	Figures    []Figure `json:"figures"`
+	// Calls are the loads of [Call], arm by arm.
+	Calls []CallCell `json:"calls,omitempty"`
 }
 
 func (r *Report) add(name string, value float64, unit, target string) {
@@ -44,7 +46,7 @@ func (r *Report) Write(w io.Writer) error {
 			return err
 		}
 	}
-	return nil
+	return writeCells(w, r.Calls)
 }
 
 // load answers the one-minute load average, or a question mark where the system does not say.

@@ -31,7 +31,12 @@ type installation struct {
 }
 
 // install starts everything that a load needs.
-func install(ctx context.Context, o Options) (i *installation, err error) {
+func install(ctx context.Context, o Options) (*installation, error) {
+	return installCompany(ctx, o, company())
+}
+
+// installCompany is install with another company.
+func installCompany(ctx context.Context, o Options, company string) (i *installation, err error) {
 	i = &installation{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	defer func() {
 		if err != nil {
@@ -51,7 +56,7 @@ func install(ctx context.Context, o Options) (i *installation, err error) {
 		i.github.Grant(token(n), login(n))
 	}
 	document := filepath.Join(i.data, "company.yaml")
-	if err = os.WriteFile(document, []byte(company()), 0o600); err != nil {
+	if err = os.WriteFile(document, []byte(company), 0o600); err != nil {
 		return i, err
 	}
 	environment := map[string]string{

@@ -37,7 +37,19 @@ func (a *app) bench() *cobra.Command {
 			return report.Write(a.Out)
 		}}
 	}
+	call, quick := bench.CallDefaults(o), false
+	callCommand := area("call", "What a tool call costs that goes through the suite", func(ctx context.Context, o bench.Options) (*bench.Report, error) {
+		if quick {
+			return bench.Call(ctx, bench.CallQuick(o))
+		}
+		call.Options = o
+		return bench.Call(ctx, call)
+	})
+	callCommand.Flags().BoolVar(&quick, "quick", false, "take seconds: show that everything works, and measure little")
+	callCommand.Flags().IntVar(&call.Rounds, "rounds", call.Rounds, "how often each load runs with each arm")
+	callCommand.Flags().DurationVar(&call.Slice, "slice", call.Slice, "how long each load runs with one arm in one round")
 	cmd.AddCommand(
+		callCommand,
 		area("boot", "How long until ready, and how much memory at rest", bench.Boot),
 		area("webhook", "How fast webhooks are acknowledged", bench.Webhook),
 		area("turn", "How soon a question becomes a turn", bench.Turn),

@@ -119,7 +119,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(asUsage)
 	root.AddCommand(
 		a.up(), a.demo(), a.check(), a.migrate(), a.send(), a.tools(), a.call(), a.turns(), a.dead(), a.tokens(), a.doctor(),
-		a.bench(), a.reference(), demoServer(),
+		a.bench(), a.benchUpstream(), a.reference(), demoServer(),
 	)
 	checkArguments(root)
 	return root

@@ -47,7 +47,7 @@ func TestHelpIsAsItsGoldenFile(t *testing.T) {
 	var all strings.Builder
 	for _, command := range []string{
 		"", "demo", "check", "migrate", "send", "tools", "call", "turns", "turns list", "turns show", "dead", "dead list", "dead redrive",
-		"token", "token create", "token list", "token revoke", "doctor", "bench", "bench boot", "bench webhook", "bench turn",
+		"token", "token create", "token list", "token revoke", "doctor", "bench", "bench boot", "bench webhook", "bench turn", "bench call",
 	} {
 		args := append(strings.Fields(command), "--help")
 		all.WriteString("$ bullpen " + strings.Join(args, " ") + "\n\n" + fine(t, clitest.Run(clitest.Without, args...)) + "\n")

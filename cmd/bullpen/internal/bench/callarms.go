@@ -1,0 +1,142 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/bench/upstream"
+	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1/mcphostv1connect"
+	toolv1 "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
+	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
+	"github.com/bullpenhq/bullpen/libs/rpc"
+)
+
+// UpstreamCommand is the hidden command with which this program becomes the MCP server that calls are measured against.
+const UpstreamCommand = "bench-upstream"
+
+// arm is one way to an upstream. call makes one call and fails when it was not answered as it should be.
+type arm struct {
+	name string
+	call func(ctx context.Context, serial, bytes int) error
+}
+
+// direct is the first arm of all: that which the others are compared with.
+const direct = "direct"
+
+// transports are the ways in which an upstream is spoken to; each is a server of the company.
+func transports() []string { return []string{"stdio", "http"} }
+
+// web is an upstream at an address, in a process of its own.
+type web struct {
+	command *exec.Cmd
+	url     string
+	hangUp  func() error
+}
+
+func serveWeb(ctx context.Context, executable string) (*web, error) {
+	w := &web{command: exec.CommandContext(ctx, executable, UpstreamCommand, "--http")}
+	w.command.Stderr = os.Stderr
+	in, err := w.command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	w.hangUp = in.Close
+	out, err := w.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.command.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the upstream did not say its address: %w", err), w.close())
+	}
+	w.url = strings.TrimSpace(line)
+	return w, nil
+}
+
+func (w *web) close() error { return errors.Join(w.hangUp(), w.command.Wait()) }
+
+// connect opens a conversation with an upstream as the SDK does it without us.
+func connectDirectly(ctx context.Context, executable, transport, url string) (*mcp.ClientSession, error) {
+	var t mcp.Transport = &mcp.CommandTransport{Command: exec.Command(executable, UpstreamCommand)}
+	if transport == "http" {
+		t = &mcp.StreamableClientTransport{Endpoint: url}
+	}
+	return mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, t, nil)
+}
+
+// directArm is the SDK's client, and nothing of ours.
+func directArm(session *mcp.ClientSession) arm {
+	return arm{direct, func(ctx context.Context, serial, bytes int) error {
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: upstream.Tool, Arguments: json.RawMessage(upstream.Arguments(serial, bytes))})
+		if err != nil {
+			return err
+		}
+		text, ok := result.Content[0].(*mcp.TextContent)
+		if !ok {
+			return errors.New("the answer is no text")
+		}
+		return right(text.Text, serial, bytes)
+	}}
+}
+
+// hostArm calls mcphost alone.
+func hostArm(r *resident, server string) arm {
+	host := mcphostv1connect.NewMcpHostServiceClient(r.client("toolregistry"))
+	return arm{"host", func(ctx context.Context, serial, bytes int) error {
+		answer, err := host.CallServerTool(ctx, &mcphostv1.CallServerToolRequest{
+			Server: server, Tool: upstream.Tool, Seat: seat, ArgumentsJson: upstream.Arguments(serial, bytes),
+		})
+		if err != nil {
+			return err
+		}
+		return holds(answer.GetResultJson(), serial, bytes)
+	}}
+}
+
+// registryArm calls through the one door, as a turn does.
+func registryArm(r *resident, server string) arm {
+	registry := toolregistryv1connect.NewToolRegistryServiceClient(r.client("turn"))
+	return arm{"host + registry", func(ctx context.Context, serial, bytes int) error {
+		answer, err := registry.CallTool(inTurn(ctx, seat), &toolregistryv1.CallToolRequest{
+			Tool: server + "_" + upstream.Tool, ArgumentsJson: upstream.Arguments(serial, bytes),
+		})
+		if err != nil {
+			return err
+		}
+		return right(answer.GetText(), serial, bytes)
+	}}
+}
+
+// inTurn makes a call one of a seat's turn.
+func inTurn(ctx context.Context, handle string) context.Context {
+	return rpc.As(ctx, &rpc.Principal{Kind: rpc.KindSeat, Id: handle, Seat: handle, Turn: &toolv1.TurnClaims{TurnId: "bench", WorkKey: "bench"}})
+}
+
+// right proves that a text is the one that was asked for.
+func right(text string, serial, bytes int) error {
+	if len(text) != bytes || !strings.HasPrefix(text, fmt.Sprintf("%d ", serial)) {
+		return fmt.Errorf("call %d was answered with %d bytes that are not its own", serial, len(text))
+	}
+	return nil
+}
+
+// holds proves that a result carries the text that was asked for.
+func holds(result string, serial, bytes int) error {
+	if len(result) < bytes || !strings.Contains(result[:min(len(result), 200)], fmt.Sprintf(`"%d `, serial)) {
+		return fmt.Errorf("call %d was answered with %d bytes that are not its own", serial, len(result))
+	}
+	return nil
+}
