@@ -101,6 +101,7 @@ type Deps struct {
 type Service struct {
 	store   *store.Store
 	handler *api.Handler
+	server  *connect.Server
 	relay   *outbox.Relay
 	log     *slog.Logger
 }
@@ -132,12 +133,13 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 
 // Register implements [run.Service].
 func (s *Service) Register(server *connect.Server) {
+	s.server = server
 	companyv1connect.RegisterCompanyServiceHandler(server, s.handler)
 	toolv1connect.RegisterPrincipalServiceHandler(server, s.handler)
 }
 
-// Routes implements [run.Service]; there are none beside the RPCs.
-func (s *Service) Routes(*http.ServeMux) {}
+// Routes implements [run.Service]: the configuration of MCP servers. Call it after Register.
+func (s *Service) Routes(mux *http.ServeMux) { api.Routes(mux, s.server) }
 
 // Run announces activations and forgets old operations, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {

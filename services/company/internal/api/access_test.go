@@ -53,6 +53,18 @@ func TestWhoMayAsk(t *testing.T) {
 			_, err := c.company.ListRevisions(ctx, &companyv1.ListRevisionsRequest{})
 			return err
 		}},
+		"ListMcpServers": {noSeat, func(ctx context.Context, c *clients) error {
+			_, err := c.company.ListMcpServers(ctx, &companyv1.ListMcpServersRequest{})
+			return err
+		}},
+		"GetMcpServer": {noSeat, func(ctx context.Context, c *clients) error {
+			_, err := c.company.GetMcpServer(ctx, &companyv1.GetMcpServerRequest{Name: "chat"})
+			return err
+		}},
+		"PutMcpServer": {writers, func(ctx context.Context, c *clients) error {
+			_, err := c.company.PutMcpServer(ctx, &companyv1.PutMcpServerRequest{Name: "x", EntryJson: "{}", Summary: "x"})
+			return err
+		}},
 		"LookupColleague": {everybody, func(ctx context.Context, c *clients) error {
 			_, err := c.company.LookupColleague(ctx, &companyv1.LookupColleagueRequest{Query: "ops-lead"})
 			return err

@@ -5,7 +5,8 @@
 //	                              service   operator   person   seat
 //	read the company and its past    ✓         ✓          ✓
 //	check a document                 ✓         ✓          ✓
-//	put one, secrets, tokens         ✓         ✓
+//	put one or a part of it          ✓         ✓
+//	secrets, tokens                  ✓         ✓
 //	lookup_colleague                 ✓         ✓          ✓      through the door
 //	ResolveSecrets                mcphost, notification, turn
 //	VerifyToken                      ✓
@@ -31,8 +32,6 @@ const door = "toolregistry"
 
 // Handler answers. It is safe for concurrent use.
 type Handler struct {
-	companyv1connect.UnimplementedCompanyServiceHandler
-
 	store     *store.Store
 	box       *sealed.Box
 	getenv    func(string) string

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"connectrpc.com/connect/v2"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -30,6 +32,8 @@ type bundle struct {
 	pool    *pgxpool.Pool
 	connect func(service string) *clients
 	clock   *clock
+	keys    *rpc.Keys
+	server  *connect.Server
 	// company calls as an operator.
 	*clients
 }
@@ -91,12 +95,20 @@ func setup(t *testing.T, o options) *bundle {
 	server := rpc.NewServer(rpc.ServerOptions{Service: "company", Log: slog.New(slog.DiscardHandler), Keys: keys})
 	companyv1connect.RegisterCompanyServiceHandler(server, handler)
 	toolv1connect.RegisterPrincipalServiceHandler(server, handler)
+	b.keys, b.server = keys, server
 	b.connect = func(service string) *clients {
 		client := rpc.NewClient(rpc.InProcess(server), rpc.ClientOptions{Service: service, Keys: keys})
 		return &clients{companyv1connect.NewCompanyServiceClient(client), toolv1connect.NewPrincipalServiceClient(client)}
 	}
 	b.clients = b.connect("console")
 	return b
+}
+
+// mux answers the routes of plain HTTP.
+func (b *bundle) mux() *http.ServeMux {
+	mux := http.NewServeMux()
+	api.Routes(mux, b.server)
+	return mux
 }
 
 // as makes calls in the name of a principal of a kind.

@@ -85,7 +85,7 @@ func (h *Handler) keepLoser(ctx context.Context, put revision.Put, refusal *faul
 }
 
 // refuseProblems answers the first problems in a sentence each.
-func refuseProblems(problems []document.Problem) error {
+func refuseProblems(problems []document.Problem) *fault.Error {
 	lines := make([]string, 0, shownProblems+1)
 	for _, p := range problems[:min(len(problems), shownProblems)] {
 		lines = append(lines, p.String())
@@ -94,7 +94,7 @@ func refuseProblems(problems []document.Problem) error {
 		lines = append(lines, strconv.Itoa(more)+" more; CheckCompany lists them all")
 	}
 	return fault.New(fault.Invalid, "The document is refused, and nothing was stored.\n%s", strings.Join(lines, "\n")).
-		WithField("document").WithReason("DOCUMENT_PROBLEMS").WithFact("problems", strconv.Itoa(len(problems)))
+		WithField("document").WithReason(reasonProblems).WithFact("problems", strconv.Itoa(len(problems)))
 }
 
 // GetCompany implements the RPC.

@@ -101,6 +101,24 @@ func (t *Tx) Put(ctx context.Context, p revision.Put) (r revision.Revision, unch
 	return r, false, err
 }
 
+// LockActive answers the active revision and its text, which stay the active ones until the transaction ends; false before the
+// first.
+func (t *Tx) LockActive(ctx context.Context) (revision.Revision, string, bool, error) {
+	var id *uuid.UUID
+	if err := t.tx.QueryRow(ctx, lockActivation).Scan(&id); err != nil {
+		return revision.Revision{}, "", false, fmt.Errorf("lock the activation: %w", err)
+	}
+	active, ok, err := one(ctx, t.tx, activeRevision)
+	if err != nil || !ok {
+		return active, "", false, err
+	}
+	var text string
+	if err := t.tx.QueryRow(ctx, documentByID, active.ID).Scan(&text); err != nil {
+		return active, "", false, fmt.Errorf("read the active document: %w", err)
+	}
+	return active, text, true, nil
+}
+
 // KeepInert stores a document that may not become active and answers its revision's id; the same document with the same
 // parent is kept once. It refuses a parent that does not exist.
 func (s *Store) KeepInert(ctx context.Context, p revision.Put) (uuid.UUID, error) {
