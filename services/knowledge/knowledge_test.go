@@ -29,7 +29,7 @@ type chart struct{}
 
 func (chart) GetCompany(context.Context, *companyv1.GetCompanyRequest) (*companyv1.GetCompanyResponse, error) {
 	return &companyv1.GetCompanyResponse{Company: &companyv1.Company{
-		RevisionId: "r1", Epoch: 1,
+		RevisionId: "r1", Epoch: 1, SkillsContainer: "GUIDE",
 		Units: []*companyv1.Unit{{UnitId: "operations", Name: "Operations", Space: "OPS"}, {UnitId: "design", Name: "Design"}},
 		Seats: []*companyv1.Seat{{Handle: "ops-lead", UnitId: "operations"}, {Handle: "designer", UnitId: "design"}},
 	}}, nil
@@ -167,9 +167,11 @@ func TestWhatIsAskedWronglyIsRefusedByTheArgumentsName(t *testing.T) {
 		_, err := b.client.WritePage(ctx, req)
 		refused(t, err, fault.Invalid, field)
 	}
-	_, err := b.client.WritePage(ctx, &knowledgev1.WritePageRequest{Title: "x", Body: "x", Container: "TS"})
-	refused(t, err, fault.Forbidden, "container")
-	_, err = b.client.WritePage(seat(t.Context(), "designer"), &knowledgev1.WritePageRequest{Title: "x", Body: "x"})
+	for _, reserved := range []string{"HOME", "TS", "guide"} {
+		_, err := b.client.WritePage(ctx, &knowledgev1.WritePageRequest{Title: "x", Body: "x", Container: reserved})
+		refused(t, err, fault.Forbidden, "container")
+	}
+	_, err := b.client.WritePage(seat(t.Context(), "designer"), &knowledgev1.WritePageRequest{Title: "x", Body: "x"})
 	refused(t, err, fault.Invalid, "container")
 	_, err = b.client.GetPage(ctx, &knowledgev1.GetPageRequest{Page: "OPS/nothing"})
 	refused(t, err, fault.NotFound, "page")
@@ -185,15 +187,17 @@ func TestSearchFindsAPageAtOnceAndSaysWhenNothingMatched(t *testing.T) {
 	write(t, b, &knowledgev1.WritePageRequest{Title: "Certificates", Body: "They expire in May. Renew with the usual script."})
 	write(t, b, &knowledgev1.WritePageRequest{Title: "Lunch", Body: "The certificate of the canteen hangs by the door."})
 	write(t, b, &knowledgev1.WritePageRequest{Title: "東京オフィス", Body: "鍵は受付にあります"})
-	_, err := b.client.WritePage(operator(t.Context()), &knowledgev1.WritePageRequest{Title: "Certificates tool", Body: "certificates", Container: "TS"})
-	require.NoError(t, err)
+	for _, skills := range []string{"TS", "GUIDE"} {
+		_, err := b.client.WritePage(operator(t.Context()), &knowledgev1.WritePageRequest{Title: "Certificates tool", Body: "certificates", Container: skills})
+		require.NoError(t, err)
+	}
 	search := func(query string) *knowledgev1.SearchKnowledgeResponse {
 		res, err := b.client.SearchKnowledge(seat(t.Context(), "designer"), &knowledgev1.SearchKnowledgeRequest{Query: query})
 		require.NoError(t, err)
 		return res
 	}
 	hits := search("renew certificate").GetHits()
-	require.Len(t, hits, 2, "the container of tool skills is not searched")
+	require.Len(t, hits, 2, "the containers of tool skills are not searched")
 	require.Equal(t, "Certificates", hits[0].GetTitle())
 	require.Contains(t, hits[0].GetSnippet(), "Renew")
 	require.Equal(t, "東京オフィス", search("東京オフィス").GetHits()[0].GetTitle())

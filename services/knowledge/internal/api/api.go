@@ -82,7 +82,7 @@ func (h *Handler) WritePage(ctx context.Context, req *knowledgev1.WritePageReque
 	}
 	p := &noun.Page{ID: id, Container: container, Title: req.GetTitle(), Body: req.GetBody(), Labels: append([]string{}, req.GetLabels()...)}
 	// In the precision that Postgres keeps, so that what is answered equals what is read back.
-	if err := noun.New(p, by, h.Now().Truncate(time.Microsecond)); err != nil {
+	if err := noun.New(p, by, o.Reserved(container), h.Now().Truncate(time.Microsecond)); err != nil {
 		return nil, err
 	}
 	draft := store.Draft{Page: p, Parent: req.GetParent(), Message: req.GetMessage(), By: by}
@@ -185,11 +185,12 @@ func (h *Handler) ListPages(ctx context.Context, req *knowledgev1.ListPagesReque
 
 // SearchKnowledge implements the contract.
 func (h *Handler) SearchKnowledge(ctx context.Context, req *knowledgev1.SearchKnowledgeRequest) (*knowledgev1.SearchKnowledgeResponse, error) {
-	if _, _, err := h.caller(ctx); err != nil {
+	o, _, err := h.caller(ctx)
+	if err != nil {
 		return nil, err
 	}
 	words := noun.Words(req.GetQuery())
-	pages, err := h.Store.Search(ctx, words)
+	pages, err := h.Store.Search(ctx, words, o.Skills)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,8 @@ func LoadOrg(ctx context.Context, company Company) (*org.Org, error) {
 		return nil, err
 	}
 	c := response.GetCompany()
-	o := &org.Org{Revision: c.GetRevisionId(), Epoch: c.GetEpoch(), Units: map[string]string{}, Containers: org.Reserved()}
+	o := &org.Org{Revision: c.GetRevisionId(), Epoch: c.GetEpoch(), Units: map[string]string{}}
+	o.Reserve(c.GetSkillsContainer())
 	for _, s := range c.GetSeats() {
 		o.Units[s.GetHandle()] = s.GetUnitId()
 	}

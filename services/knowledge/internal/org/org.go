@@ -27,15 +27,25 @@ type Org struct {
 	Units map[string]string
 	// Containers, the reserved ones included.
 	Containers []Container
+	// Skills are the containers of tool skills, which are not searched.
+	Skills []string
 }
 
-// Reserved answers the containers that every company has.
-func Reserved() []Container {
-	return []Container{
-		{Key: page.Root, Name: "Home", Purpose: "What everybody should know"},
-		{Key: page.Skills, Name: "Tool skills", Purpose: "How tools are to be used"},
+// Reserve gives the company the containers that every company has, and the one where it keeps its tool skills, when that is
+// another.
+func (o *Org) Reserve(skills string) {
+	o.Skills = []string{page.Skills}
+	if skills != "" && skills != page.Skills {
+		o.Skills = append(o.Skills, skills)
+	}
+	o.Containers = append(o.Containers, Container{Key: page.Root, Name: "Home", Purpose: "What everybody should know"})
+	for _, key := range o.Skills {
+		o.Containers = append(o.Containers, Container{Key: key, Name: "Tool skills", Purpose: "How tools are to be used"})
 	}
 }
+
+// Reserved reports whether a container is kept by people.
+func (o *Org) Reserved(key string) bool { return key == page.Root || slices.Contains(o.Skills, key) }
 
 // Has reports whether a handle is a seat's.
 func (o *Org) Has(handle string) bool {

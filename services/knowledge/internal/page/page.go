@@ -15,7 +15,8 @@ import (
 	"github.com/bullpenhq/bullpen/libs/fault"
 )
 
-// Reserved containers. They exist in every company; seats read them and do not write them.
+// Reserved containers. They exist in every company; seats read them and do not write them. A company may keep its tool skills in
+// another container, which is then reserved too.
 const (
 	Skills = "TS"
 	Root   = "HOME"
@@ -67,8 +68,8 @@ func Address(title string) string {
 	return strings.Join(strings.Fields(cases.Fold().String(norm.NFC.String(title))), " ")
 }
 
-// New completes a page that is being written.
-func New(p *Page, by Author, now time.Time) error {
+// New completes a page that is being written. Agents do not write to a reserved container.
+func New(p *Page, by Author, reserved bool, now time.Time) error {
 	p.Title = strings.Join(strings.Fields(p.Title), " ")
 	if p.Title == "" {
 		return fault.New(fault.Invalid, "title must say something").WithField("title")
@@ -76,7 +77,7 @@ func New(p *Page, by Author, now time.Time) error {
 	if strings.TrimSpace(p.Body) == "" {
 		return fault.New(fault.Invalid, "body must say something").WithField("body")
 	}
-	if by.Kind == "agent" && (p.Container == Skills || p.Container == Root) {
+	if by.Kind == "agent" && reserved {
 		return fault.New(fault.Forbidden, "container %s is kept by people: write to your own unit's, or ask a person", p.Container).WithField("container")
 	}
 	p.Status, p.Version, p.Revision = Published, 1, 1

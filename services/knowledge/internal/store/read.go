@@ -162,9 +162,9 @@ func (s *Store) ListPages(ctx context.Context, f Filter, after *Cursor, limit in
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// Search answers the pages that hold any of the words, those that hold more of them and in better places first. The container of tool
-// skills is not searched.
-func (s *Store) Search(ctx context.Context, words []string) ([]*page.Page, error) {
+// Search answers the pages that hold any of the words, those that hold more of them and in better places first. Pages in the
+// containers of except are left out.
+func (s *Store) Search(ctx context.Context, words, except []string) ([]*page.Page, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -172,10 +172,10 @@ func (s *Store) Search(ctx context.Context, words []string) ([]*page.Page, error
 		found as materialized (
 			select s.page_id, s.document from page_search s, query q where s.document @@ q.any_of limit $2)
 		select `+columns+`, p.body from found f join pages p on p.id = f.page_id, query q
-		where p.status = 'published' and p.container <> $3
+		where p.status = 'published' and p.container <> all($3)
 		order by (select count(*) from unnest(q.words) word where f.document @@ (quote_literal(word) || ':*')::tsquery) desc,
 			ts_rank_cd(f.document, q.any_of, 1) desc, p.updated_at desc, p.id
-		limit $4`, words, candidates, page.Skills, hitsShown)
+		limit $4`, words, candidates, except, hitsShown)
 	if err != nil {
 		return nil, err
 	}
