@@ -2,6 +2,7 @@ package mcphost
 
 import (
 	"flag"
+	"net/url"
 	"time"
 
 	"github.com/bullpenhq/bullpen/libs/config"
@@ -15,6 +16,8 @@ type Config struct {
 	MaxChildren int
 	// ParallelStarts is how many instances a node starts at a time.
 	ParallelStarts int
+	// AdvertiseURL is where other nodes reach this one; empty for the process's own address.
+	AdvertiseURL string
 }
 
 // RegisterFlags adds the settings to fs.
@@ -22,6 +25,7 @@ func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
 	fs.DurationVar(&c.SeatIdle, prefix+"seat-idle", 15*time.Minute, "How long a seat's own MCP servers run without being used.")
 	fs.IntVar(&c.MaxChildren, prefix+"max-children", 200, "How many MCP servers a node runs at the most; a seat's idle ones make room.")
 	fs.IntVar(&c.ParallelStarts, prefix+"parallel-starts", 4, "How many MCP servers a node starts at a time.")
+	fs.StringVar(&c.AdvertiseURL, prefix+"advertise-url", "", "Base URL under which other nodes reach this one, such as http://10.0.0.7:8080. Empty for the process's own address.")
 }
 
 // Validate refuses settings that cannot work.
@@ -33,6 +37,9 @@ func (c *Config) Validate() error {
 		return config.Invalid("mcphost.max-children", "must be at least 1, not %d", c.MaxChildren)
 	case c.ParallelStarts < 1:
 		return config.Invalid("mcphost.parallel-starts", "must be at least 1, not %d", c.ParallelStarts)
+	}
+	if u, err := url.Parse(c.AdvertiseURL); c.AdvertiseURL != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https") {
+		return config.Invalid("mcphost.advertise-url", "must be an http or https URL without a user")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@
 package mcphost
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"connectrpc.com/connect/v2"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
@@ -33,11 +35,13 @@ import (
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/follow"
 	"github.com/bullpenhq/bullpen/libs/outbox"
+	"github.com/bullpenhq/bullpen/libs/presence"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/libs/run"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/api"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/events"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/fleet"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/peer"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
 )
 
@@ -49,6 +53,9 @@ const version = "1"
 
 // partitions is how many processes can share the work of a consumer of our events.
 const partitions = 8
+
+// absence is how long a node must be gone for the others to take its seats. Its children died with it.
+const absence = 750 * time.Millisecond
 
 // Module describes the service to its host.
 var Module = run.Module{
@@ -63,7 +70,7 @@ var Module = run.Module{
 	New: func(ctx context.Context, h *run.Host) (run.Service, error) {
 		return New(ctx, Deps{
 			Config: *h.Config.(*Config), Pool: h.Pool, Bus: h.Bus, Company: companyv1connect.NewCompanyServiceClient(h.Client("company")),
-			Log: h.Log, Metrics: h.Metrics, Now: h.Now, Node: h.Node, Getenv: h.Getenv,
+			Log: h.Log, Metrics: h.Metrics, Tracer: h.Tracer, Now: h.Now, Node: h.Node, URL: h.URL, Keys: h.Keys, Getenv: h.Getenv,
 		})
 	},
 }
@@ -82,21 +89,28 @@ type Deps struct {
 	Company Company
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
+	Tracer  trace.TracerProvider
 	Now     func() time.Time
 	// Node is unique to the process.
 	Node string
+	// URL is where other nodes reach the process, unless the settings say otherwise.
+	URL string
+	// Keys sign what is handed on to other nodes.
+	Keys *rpc.Keys
 	// Getenv reads the few variables that children inherit.
 	Getenv func(string) string
 }
 
 // Service is the host of MCP servers.
 type Service struct {
-	deps    Deps
-	company *follow.Follower[*companyv1.Company]
-	store   *store.Store
-	relay   *outbox.Relay
-	fleet   *fleet.Fleet
-	handler *api.Handler
+	deps     Deps
+	company  *follow.Follower[*companyv1.Company]
+	store    *store.Store
+	relay    *outbox.Relay
+	presence *presence.Presence
+	peers    *peer.Peers
+	fleet    *fleet.Fleet
+	router   *api.Router
 }
 
 // New builds the service on a migrated schema. It starts no server.
@@ -104,17 +118,22 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 	s := &Service{deps: d}
 	s.relay = outbox.NewRelay(d.Pool, d.Bus, outbox.RelayOptions{Source: "/bullpen/" + Name, Log: d.Log, Metrics: d.Metrics, Now: d.Now})
 	var err error
-	if s.store, err = store.Open(ctx, d.Pool, d.Node, events.Encode, s.relay.Wake); err != nil {
+	if s.store, err = store.Open(ctx, d.Pool, store.Node{Name: d.Node, URL: cmp.Or(d.Config.AdvertiseURL, d.URL)}, events.Encode, s.relay.Wake); err != nil {
 		return nil, err
 	}
+	s.presence = presence.New(d.Pool, d.Node, presence.Options{Grace: absence, Log: d.Log, Now: d.Now})
+	s.peers = peer.New(d.Node, Name, d.Keys, d.Tracer)
 	s.company = follow.New(follow.Options[*companyv1.Company]{
 		Bus: d.Bus, Topic: events.CompanyTopic, Group: Name + "-company-" + d.Node, Load: s.load, Log: d.Log,
 	})
 	s.fleet = fleet.New(fleet.Options{
 		Company: d.Company, Store: s.store, Current: s.company.Current, Changed: s.company.Changed, Log: d.Log, Now: d.Now, Getenv: d.Getenv,
-		Node: d.Node, Version: version, SeatIdle: d.Config.SeatIdle, MaxChildren: d.Config.MaxChildren, ParallelStarts: d.Config.ParallelStarts,
+		Node: d.Node, Version: version, Presence: s.presence, SeatIdle: d.Config.SeatIdle, MaxChildren: d.Config.MaxChildren, ParallelStarts: d.Config.ParallelStarts,
 	})
-	s.handler = &api.Handler{Fleet: s.fleet, Store: s.store, Company: s.company.Current}
+	s.router = &api.Router{
+		Handler: &api.Handler{Fleet: s.fleet, Store: s.store, Company: s.company.Current},
+		Peers:   s.peers, Refresh: s.company.Refresh,
+	}
 	return s, nil
 }
 
@@ -132,7 +151,7 @@ func (s *Service) load(ctx context.Context) (*companyv1.Company, error) {
 
 // Register implements [run.Service].
 func (s *Service) Register(server *connect.Server) {
-	mcphostv1connect.RegisterMcpHostServiceHandler(server, s.handler)
+	mcphostv1connect.RegisterMcpHostServiceHandler(server, s.router)
 }
 
 // Routes implements [run.Service]; mcphost serves RPCs alone.
@@ -140,10 +159,18 @@ func (s *Service) Routes(*http.ServeMux) {}
 
 // Run implements [run.Service].
 func (s *Service) Run(ctx context.Context) error {
+	defer s.peers.Close()
+	// The others must not take this node for dead while it still ends children.
+	after, ended := context.WithCancel(context.WithoutCancel(ctx))
+	defer ended()
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.presence.Run(after) })
 	group.Go(func() error { return s.company.Run(ctx) })
 	group.Go(func() error { return s.relay.Run(ctx) })
-	group.Go(func() error { return s.fleet.Run(ctx) })
+	group.Go(func() error {
+		defer ended()
+		return s.fleet.Run(ctx)
+	})
 	return group.Wait()
 }
 

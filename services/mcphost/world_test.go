@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +29,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/config"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/pgtest"
+	"github.com/bullpenhq/bullpen/libs/presence"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/services/mcphost"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/hostiletest"
@@ -128,8 +131,11 @@ func (w *world) node(t testing.TB, name string, change ...func(*mcphost.Config))
 	for _, c := range change {
 		c(&settings)
 	}
+	mux := http.NewServeMux()
+	reached := httptest.NewServer(mux)
 	service, err := mcphost.New(t.Context(), mcphost.Deps{
 		Config: settings, Pool: w.pool, Bus: w.bus, Company: w.company, Log: slog.New(w.logs.handler()), Now: time.Now, Node: name,
+		URL: reached.URL, Keys: w.keys,
 		Getenv: func(name string) string {
 			return map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "BULLPEN_X": "leak"}[name]
 		},
@@ -137,15 +143,40 @@ func (w *world) node(t testing.TB, name string, change ...func(*mcphost.Config))
 	require.NoError(t, err)
 	server := rpc.NewServer(rpc.ServerOptions{Service: "mcphost", Log: slog.New(slog.DiscardHandler), Keys: w.keys})
 	service.Register(server)
+	rpc.Mount(mux, server)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()
-	n := &node{service: service, stop: sync.OnceFunc(func() { cancel(); require.NoError(t, <-ended) })}
+	n := &node{service: service, stop: sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended)
+		reached.Close()
+	})}
 	t.Cleanup(n.stop)
 	client := rpc.NewClient(rpc.InProcess(server), rpc.ClientOptions{Service: "toolregistry", Keys: w.keys, Timeout: time.Minute})
 	n.McpHostServiceClient = mcphostv1connect.NewMcpHostServiceClient(client)
 	require.Eventually(t, func() bool { return service.Ready(t.Context())[0].OK }, 10*time.Second, 5*time.Millisecond)
 	return n
+}
+
+// present makes a node that does nothing look alive to the others until the test ends.
+func (w *world) present(t testing.TB, name string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- presence.New(w.pool, name, presence.Options{}).Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	looker := presence.New(w.pool, "looker", presence.Options{Grace: time.Nanosecond})
+	require.Eventually(t, func() bool {
+		gone, err := looker.Gone(t.Context(), []string{name})
+		require.NoError(t, err)
+		again, err := looker.Gone(t.Context(), []string{name})
+		require.NoError(t, err)
+		return len(gone)+len(again) == 0
+	}, 30*time.Second, 10*time.Millisecond)
 }
 
 // apply activates a revision and waits until the node has it. A template that no seat uses marks the revision.

@@ -3,7 +3,6 @@ package api
 
 import (
 	"context"
-	"time"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
@@ -14,10 +13,7 @@ import (
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
 )
 
-// Silence is how long a node that says nothing counts as alive.
-const Silence = 15 * time.Second
-
-// Handler serves McpHostService. It is safe for concurrent use.
+// Handler serves McpHostService for this node. It is safe for concurrent use.
 type Handler struct {
 	mcphostv1connect.UnimplementedMcpHostServiceHandler
 
@@ -49,7 +45,7 @@ func (h *Handler) ListServers(ctx context.Context, _ *mcphostv1.ListServersReque
 	if err != nil {
 		return nil, err
 	}
-	reports, err := h.Store.Reports(ctx, Silence)
+	reports, err := h.Store.Reports(ctx, fleet.Silence)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +62,16 @@ func (h *Handler) ListServerTools(ctx context.Context, r *mcphostv1.ListServerTo
 		return nil, unknownServer(r.GetServer()).WithField("server")
 	}
 	views := h.Fleet.Tools(ctx, r.GetSeat(), r.GetServer(), r.GetWait().AsDuration())
-	return toolsToProto(views), nil
+	return toolsToProto(views, r.GetKnownDigest()), nil
 }
 
 // CallServerTool implements [mcphostv1connect.McpHostServiceHandler].
 func (h *Handler) CallServerTool(ctx context.Context, r *mcphostv1.CallServerToolRequest) (*mcphostv1.CallServerToolResponse, error) {
+	return h.call(ctx, r, false)
+}
+
+// call makes a call; doubted says that a lost node may have carried it out.
+func (h *Handler) call(ctx context.Context, r *mcphostv1.CallServerToolRequest, doubted bool) (*mcphostv1.CallServerToolResponse, error) {
 	company, err := h.company(ctx)
 	if err != nil {
 		return nil, err
@@ -80,6 +81,7 @@ func (h *Handler) CallServerTool(ctx context.Context, r *mcphostv1.CallServerToo
 	}
 	result, err := h.Fleet.Call(ctx, fleet.Call{
 		Server: r.GetServer(), Tool: r.GetTool(), Seat: r.GetSeat(), Arguments: r.GetArgumentsJson(), Timeout: r.GetTimeout().AsDuration(),
+		Doubted: doubted,
 	})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ func serversToProto(declared []*companyv1.McpServer, reports []store.Report) []*
 	return all
 }
 
-func toolsToProto(views []fleet.View) *mcphostv1.ListServerToolsResponse {
+// toolsToProto leaves the servers out when the answer is the one that the caller knows.
+func toolsToProto(views []fleet.View, known string) *mcphostv1.ListServerToolsResponse {
 	response := &mcphostv1.ListServerToolsResponse{}
 	sum := sha256.New()
 	for _, v := range views {
@@ -49,5 +50,8 @@ func toolsToProto(views []fleet.View) *mcphostv1.ListServerToolsResponse {
 		fmt.Fprintf(sum, "%q %t %q %q %q %q %q\n", v.Server, v.Own, v.State, v.Reason, v.Prefix, v.Surfaces, v.Digest)
 	}
 	response.Digest = hex.EncodeToString(sum.Sum(nil))
+	if response.GetDigest() == known {
+		response.Servers, response.Unchanged = nil, true
+	}
 	return response
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/server"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/session"
@@ -32,7 +33,13 @@ type Call struct {
 	// Timeout is how long it may take in all, the wait for a server that starts included; 0 for the server's own limit, which then
 	// is one on silence: progress moves it.
 	Timeout time.Duration
+	// Doubted says that the call may have been carried out already, by a node that was lost. It is made only when the tool may be
+	// called again; any other ends with [ErrUnrepeatable].
+	Doubted bool
 }
+
+// ErrUnrepeatable is the end of a doubted call whose tool must not be called again.
+var ErrUnrepeatable = errors.New("the tool must not be called again")
 
 // Result is what the server answered, whole.
 type Result struct {
@@ -40,10 +47,12 @@ type Result struct {
 	Failed bool
 }
 
-// Call calls a tool.
+// Call calls a tool. A call that the server certainly did not get, or whose tool may be called again, is made once more when the
+// server was lost.
 //
 // Faults: invalid for arguments that are no object; not_found for a server, a tool or a seat's server that there is not;
-// unavailable when the server could not be asked, and with outcome unknown when it was asked and did not answer.
+// unavailable when the server could not be asked, and with outcome unknown when it was asked and did not answer; with reason
+// [SeatHeld] or [Ending] when another node is to be asked.
 func (f *Fleet) Call(ctx context.Context, c Call) (Result, error) {
 	arguments, err := object(c.Arguments)
 	if err != nil {
@@ -52,18 +61,25 @@ func (f *Fleet) Call(ctx context.Context, c Call) (Result, error) {
 	f.mu.Lock()
 	declared := declaredServer(f.company, c.Server)
 	f.mu.Unlock()
-	idle := callTimeout(declared)
-	limit := longest
+	idle, limit := limits(declared, c.Tool)
+	if limit == 0 {
+		limit = longest
+	}
 	if c.Timeout > 0 {
-		limit = c.Timeout
+		limit = min(c.Timeout, limit)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var before *session.Session
-	for {
+	doubt := c.Doubted
+	for again := c.Doubted; ; again = true {
 		i, s, err := f.ready(ctx, c, before)
 		if err != nil {
-			return Result{}, err
+			return Result{}, inDoubt(err, doubt)
+		}
+		if c.Doubted && !i.repeatable(declared, c.Tool) {
+			i.end()
+			return Result{}, ErrUnrepeatable
 		}
 		answer, err := s.Call(ctx, c.Tool, arguments, idle)
 		i.end()
@@ -71,12 +87,50 @@ func (f *Fleet) Call(ctx context.Context, c Call) (Result, error) {
 			return i.result(answer), nil
 		}
 		var failed *session.CallError
-		errors.As(err, &failed)
-		if before != nil || failed == nil || failed.Sent || !failed.Lost || ctx.Err() != nil {
-			return Result{}, i.verdict(c, err, limit, idle)
+		if !errors.As(err, &failed) {
+			failed = &session.CallError{Sent: true}
 		}
-		before = s // the server never got it, so it may be asked again, once
+		doubt = doubt || failed.Sent
+		if again || ctx.Err() != nil || !i.again(failed, declared, c.Tool) {
+			return Result{}, inDoubt(i.verdict(c, err, limit, idle), doubt)
+		}
+		if before = s; i.spec.transport != stdio && !over(s) {
+			before = nil // an address may answer the next request in the same session
+		}
 	}
+}
+
+// again reports whether a call that was not answered may be made once more.
+func (i *instance) again(failed *session.CallError, s *companyv1.McpServer, tool string) bool {
+	if !failed.Sent {
+		return failed.Lost
+	}
+	return !errors.Is(failed, session.ErrIdle) && i.repeatable(s, tool)
+}
+
+func (i *instance) repeatable(s *companyv1.McpServer, tool string) bool {
+	i.mu.Lock()
+	h := i.catalogue.hints[tool]
+	i.mu.Unlock()
+	return repeatable(s, tool, h)
+}
+
+// over reports whether a session has ended.
+func over(s *session.Session) bool {
+	select {
+	case <-s.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// inDoubt makes the outcome of a call unknown that may have been carried out at an earlier try.
+func inDoubt(err error, doubt bool) error {
+	if f, ok := fault.As(err); ok && doubt {
+		return f.WithOutcome(fault.OutcomeUnknown)
+	}
+	return err
 }
 
 // object checks the arguments; the registry has checked what they say.
@@ -108,7 +162,15 @@ func (f *Fleet) ready(ctx context.Context, c Call, before *session.Session) (*in
 
 // begin waits for the instance to be ready and counts a call. It answers neither session nor error when the instance is being
 // replaced.
-func (i *instance) begin(ctx context.Context, tool string, before *session.Session) (*session.Session, error) {
+func (i *instance) begin(ctx context.Context, tool string, before *session.Session) (s *session.Session, err error) {
+	i.mu.Lock()
+	i.calls++ // one that is waited for is not idle
+	i.mu.Unlock()
+	defer func() {
+		if s == nil {
+			i.end()
+		}
+	}()
 	for {
 		i.mu.Lock()
 		state, reason, _ := i.machine.State()
@@ -120,12 +182,13 @@ func (i *instance) begin(ctx context.Context, tool string, before *session.Sessi
 			return nil, nil
 		case state == server.Ready && i.session != nil && i.session != before:
 			defer i.mu.Unlock()
-			if !i.catalogue.names[tool] {
+			if _, ok := i.catalogue.hints[tool]; !ok {
 				return nil, fault.New(fault.NotFound, "The MCP server %q has no tool %q.", i.id.server, tool).WithField("tool")
 			}
-			i.calls++
 			i.usedAt = now
 			return i.session, nil
+		case state == server.Failed && i.machine.Demand(now):
+			i.wakeLocked()
 		case state == server.Failed && due.Sub(now) > soon:
 			i.mu.Unlock()
 			return nil, fault.New(fault.Unavailable, "The MCP server %q is down: %s. It is started again by itself.", i.id.server, reason)
@@ -149,12 +212,15 @@ func notReady(name string, state server.State, reason string) *fault.Error {
 // end uncounts a call.
 func (i *instance) end() {
 	i.mu.Lock()
-	defer i.mu.Unlock()
 	i.calls--
+	idle := i.calls == 0
 	i.usedAt = i.fleet.options.Now()
 	if i.retired {
-		close(i.changed)
-		i.changed = make(chan struct{})
+		i.wakeLocked()
+	}
+	i.mu.Unlock()
+	if idle {
+		i.fleet.idle()
 	}
 }
 

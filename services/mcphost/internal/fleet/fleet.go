@@ -11,12 +11,11 @@ package fleet
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
-	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/child"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/secrets"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/server"
@@ -44,6 +43,8 @@ type Options struct {
 	Getenv  func(string) string
 	// Node is unique to the process, Version is the program's.
 	Node, Version string
+	// Presence answers which other nodes are gone.
+	Presence Presence
 	// SeatIdle, MaxChildren and ParallelStarts are settings; see the service's Config.
 	SeatIdle       time.Duration
 	MaxChildren    int
@@ -62,13 +63,22 @@ type Fleet struct {
 	starts   chan struct{} // taken while an instance starts
 	leases   *leases
 	reporter *reporter
+	verdicts *verdicts
+	// handOver gets a value when seats may be let go of at once.
+	handOver chan struct{}
+	// queue counts who waits for room.
+	queue atomic.Int32
 
 	mu        sync.Mutex
 	company   *companyv1.Company // as applied
 	instances map[identity]*instance
 	alive     map[*instance]struct{} // those that go included
+	seats     map[string]int         // of alive, by seat
+	freed     chan struct{}          // closed when there may be room
 	// launch runs an instance; nil while the fleet is not running.
 	launch func(*instance)
+	// ending says that the fleet takes nothing more.
+	ending bool
 }
 
 // New makes a fleet that runs nothing until Run.
@@ -81,7 +91,8 @@ func New(o Options) *Fleet {
 	}
 	f := &Fleet{
 		options: o, starts: make(chan struct{}, o.ParallelStarts),
-		instances: map[identity]*instance{}, alive: map[*instance]struct{}{},
+		instances: map[identity]*instance{}, alive: map[*instance]struct{}{}, seats: map[string]int{}, freed: make(chan struct{}),
+		handOver: make(chan struct{}, 1), verdicts: newVerdicts(o.Now),
 	}
 	f.leases = newLeases(o)
 	f.reporter = newReporter(o)
@@ -99,6 +110,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	f.mu.Lock()
 	f.launch = func(i *instance) {
 		f.alive[i] = struct{}{}
+		f.seats[i.id.seat]++
 		running.Go(func() {
 			i.run(lifetime)
 			f.forget(i)
@@ -107,8 +119,10 @@ func (f *Fleet) Run(ctx context.Context) error {
 	f.mu.Unlock()
 	var background sync.WaitGroup
 	background.Go(func() { f.reporter.run(lifetime) })
-	background.Go(func() { f.keepLeases(ctx) })
+	background.Go(func() { f.keepLeases(lifetime) }) // seats are handed over one by one, as their calls end
+	background.Go(func() { f.watch(lifetime) })
 	f.follow(ctx)
+	f.withdraw()
 	f.retireAll()
 	late := time.AfterFunc(drain, end) // also for those that a revision gave more patience
 	running.Wait()
@@ -199,12 +213,25 @@ func (f *Fleet) forget(i *instance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.alive, i)
+	if f.seats[i.id.seat]--; f.seats[i.id.seat] == 0 {
+		delete(f.seats, i.id.seat)
+		f.letGo()
+	}
+	f.announceRoom()
+}
+
+// letGo hands over the seats that nobody works under without waiting for the next renewal.
+func (f *Fleet) letGo() {
+	select {
+	case f.handOver <- struct{}{}:
+	default:
+	}
 }
 
 func (f *Fleet) retireAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.launch = nil
+	f.launch, f.ending = nil, true
 	for _, i := range f.instances {
 		f.retire(i, drain)
 	}
@@ -218,111 +245,6 @@ func (f *Fleet) retireIdle() {
 			f.retire(i, patience)
 		}
 	}
-}
-
-// seatInstances are called under the lock.
-func (f *Fleet) seatInstances(seat string) []*instance {
-	var all []*instance
-	for id, i := range f.instances {
-		if id.seat == seat {
-			all = append(all, i)
-		}
-	}
-	return all
-}
-
-// Release ends a seat's own instances, waits for their end, and lets the seat go to another node.
-func (f *Fleet) Release(ctx context.Context, seat string) (int, error) {
-	f.mu.Lock()
-	all := f.seatInstances(seat)
-	for _, i := range all {
-		f.retire(i, patience)
-	}
-	f.mu.Unlock()
-	for _, i := range all {
-		select {
-		case <-i.done:
-		case <-ctx.Done():
-			return len(all), fault.New(fault.Unavailable, "The servers of %s are ending, but calls under way keep them: ask again.", seat).WithCause(ctx.Err())
-		}
-	}
-	return len(all), f.leases.release(ctx, seat)
-}
-
-// instanceOf answers the instance for a server and, when it is a template, a seat, starting it when it does not run.
-func (f *Fleet) instanceOf(ctx context.Context, name, seat string) (*instance, error) {
-	f.mu.Lock()
-	s := declaredServer(f.company, name)
-	own, has := credentials(f.company, seat, name)
-	id := identity{server: name}
-	if !s.GetShared() {
-		id.seat = seat
-	}
-	i := f.instances[id]
-	running := f.launch != nil
-	f.mu.Unlock()
-	switch {
-	case !running:
-		return nil, fault.New(fault.Unavailable, "The host of MCP servers is starting or ending: try again in a moment.")
-	case s == nil:
-		return nil, fault.New(fault.NotFound, "The company declares no MCP server %q.", name).WithField("server")
-	case s.GetShared():
-		if i == nil {
-			return nil, fault.New(fault.Unavailable, "The MCP server %q is being started: try again in a moment.", name)
-		}
-		return i, nil
-	case seat == "" || !has:
-		return nil, fault.New(fault.NotFound, "The MCP server %q runs once for each seat that has credentials for it, and %s.", name, without(seat)).WithField("seat")
-	}
-	if err := f.leases.hold(ctx, seat); err != nil {
-		return nil, err
-	}
-	if i != nil {
-		return i, nil
-	}
-	return f.beginSeat(id, specOf(s, own))
-}
-
-func without(seat string) string {
-	if seat == "" {
-		return "none was named"
-	}
-	return "the seat " + seat + " has none"
-}
-
-// beginSeat starts a seat's instance, unless somebody else just did.
-func (f *Fleet) beginSeat(id identity, p spec) (*instance, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.launch == nil {
-		return nil, fault.New(fault.Unavailable, "The host of MCP servers is ending.")
-	}
-	if i := f.instances[id]; i != nil {
-		return i, nil
-	}
-	if len(f.alive) >= f.options.MaxChildren && !f.makeRoom() {
-		return nil, fault.New(fault.Unavailable, "This node runs %d MCP servers, which is its limit: try again when others have ended.", len(f.alive)).
-			WithReason("TOO_MANY_SERVERS")
-	}
-	i := newInstance(f, id, p)
-	f.begin(i)
-	return i, nil
-}
-
-// makeRoom ends the seat's instance that was not used for longest. It is called under the lock.
-func (f *Fleet) makeRoom() bool {
-	var idle []*instance
-	for id, i := range f.instances {
-		if id.seat != "" && !i.busy() {
-			idle = append(idle, i)
-		}
-	}
-	if len(idle) == 0 {
-		return false
-	}
-	oldest := slices.MinFunc(idle, func(a, b *instance) int { return a.idleSince().Compare(b.idleSince()) })
-	f.retire(oldest, patience)
-	return true
 }
 
 // leave tells the others that this node is gone.

@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -15,6 +13,9 @@ import (
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/session"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
 )
+
+// slot is how long a start counts among those that run at a time.
+const slot = 15 * time.Second
 
 // instance is one child or session, from its first start to its last stop. Its run is the only one that starts and ends sessions;
 // everybody else reads under the lock and waits for changes.
@@ -34,17 +35,9 @@ type instance struct {
 	redactor  *secrets.Redactor
 	catalogue catalogue
 	changed   chan struct{} // closed at the next change
-	calls     int           // under way
+	calls     int           // under way, or waiting for it
 	usedAt    time.Time
 	retired   bool // takes no more calls
-}
-
-// catalogue is the tools of an instance.
-type catalogue struct {
-	tools    []string // JSON
-	names    map[string]bool
-	digest   string
-	protocol string
 }
 
 func newInstance(f *Fleet, id identity, p spec) *instance {
@@ -88,14 +81,34 @@ func (i *instance) live(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	s, err := i.start(ctx)
-	<-i.fleet.starts
+	// One that installs something for minutes must not hold up the others.
+	free := sync.OnceFunc(func() { <-i.fleet.starts })
+	late := time.AfterFunc(slot, free)
+	s, err := i.tried(ctx)
+	late.Stop()
+	free()
 	if err == nil {
 		err = i.serve(ctx, s)
 	}
 	if err != nil && ctx.Err() == nil {
 		i.fail(err)
 	}
+}
+
+// tried starts the server unless it is known that nobody can.
+func (i *instance) tried(ctx context.Context) (*session.Session, error) {
+	v, program := i.fleet.verdicts, i.spec.program()
+	if cause := v.against(program); cause != "" {
+		return nil, errors.New(cause)
+	}
+	s, launch, err := i.start(ctx)
+	switch {
+	case launch != nil:
+		v.condemn(program, i.clean(err.Error()))
+	default:
+		v.acquit(program)
+	}
+	return s, err
 }
 
 // serve watches a session until it is over; ctx ends it.
@@ -160,15 +173,16 @@ func (i *instance) fail(err error) {
 	i.change(func(m *server.Machine, now time.Time) bool { return m.Fail(reasonOf(cause, tail), now) })
 }
 
-// rest waits until the next start is due.
+// rest waits until the next start is due, which somebody who asks may bring forward.
 func (i *instance) rest(ctx context.Context) {
 	i.mu.Lock()
-	due := i.machine.Due()
+	due, changed := i.machine.Due(), i.changed
 	i.mu.Unlock()
 	timer := time.NewTimer(due.Sub(i.fleet.options.Now()))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-changed:
 	case <-ctx.Done():
 	}
 }
@@ -184,10 +198,22 @@ func (i *instance) change(step func(m *server.Machine, now time.Time) bool) bool
 	return true
 }
 
-// announce is called under the lock.
-func (i *instance) announce(state bool, digest string) {
+// report says again what is.
+func (i *instance) report() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.fleet.reporter.add(i, store.Fact{Report: i.reportLocked()})
+}
+
+// wakeLocked tells whoever waits for the instance; it is called under the lock.
+func (i *instance) wakeLocked() {
 	close(i.changed)
 	i.changed = make(chan struct{})
+}
+
+// announce is called under the lock.
+func (i *instance) announce(state bool, digest string) {
+	i.wakeLocked()
 	i.fleet.reporter.add(i, store.Fact{Report: i.reportLocked(), StateChanged: state, Digest: digest})
 }
 
@@ -219,16 +245,7 @@ func (i *instance) withdraw() {
 
 // bring replaces the tools, and says so only when they are others.
 func (i *instance) bring(tools []session.Tool, protocol string) {
-	next := catalogue{names: map[string]bool{}, protocol: protocol}
-	sum := sha256.New()
-	for _, t := range tools {
-		text := string(i.redactor.JSON(t.JSON))
-		next.tools = append(next.tools, text)
-		next.names[t.Name] = true
-		sum.Write([]byte(text))
-		sum.Write([]byte{0})
-	}
-	next.digest = hex.EncodeToString(sum.Sum(nil))
+	next := catalogueOf(tools, i.redactor, protocol)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	same := next.digest == i.catalogue.digest
@@ -249,8 +266,7 @@ func (i *instance) clean(text string) string {
 func (i *instance) retire(patience time.Duration) {
 	i.mu.Lock()
 	i.retired = true
-	close(i.changed)
-	i.changed = make(chan struct{})
+	i.wakeLocked()
 	i.mu.Unlock()
 	go func() {
 		timer := time.NewTimer(patience)

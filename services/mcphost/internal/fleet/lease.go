@@ -5,109 +5,170 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
 )
 
 const (
 	defaultLease = 15 * time.Second
-	// leasePoll is how often a seat that another node holds is asked for again.
-	leasePoll = 250 * time.Millisecond
+	// renewal is how often leases are renewed, and so how soon one that was taken away is noticed.
+	renewal = time.Second
+	// renewTimeout is shorter than the margin that fence leaves for it.
+	renewTimeout = 2 * time.Second
+	// fence is how long before its end a lease that cannot be renewed counts as lost: its children need that time to end, and
+	// must have ended when another node may start them.
+	fence = 7 * time.Second
 )
 
 // leases are the seats that this node holds, by its own clock, which is asked before the store's is, so that it ends first.
+//
+//	pin ─► take ─► held ─► renewed while pinned or worked under ─► let go of, by the next renewal
+//	                  └──► not renewed, taken away ─► lost
 type leases struct {
 	options Options
 
 	mu    sync.Mutex
-	until map[string]time.Time
+	seats map[string]*lease
+}
+
+// lease is what is known of one seat.
+type lease struct {
+	// until is how long this node holds the seat; the zero time when it does not. since is when that became known.
+	until, since time.Time
+	// pins counts who is about to work under the lease.
+	pins int
+	// leaving is closed when the store knows that the lease was let go of; nil while it is not being let go of.
+	leaving chan struct{}
 }
 
 func newLeases(o Options) *leases {
 	if o.Lease == 0 {
 		o.Lease = defaultLease
 	}
-	return &leases{options: o, until: map[string]time.Time{}}
+	return &leases{options: o, seats: map[string]*lease{}}
 }
 
-// hold answers when this node holds the seat, or why it does not when ctx ends.
-func (l *leases) hold(ctx context.Context, seat string) error {
-	if l.held(seat) {
-		return nil
+// entry is called under the lock.
+func (l *leases) entry(seat string) *lease {
+	e := l.seats[seat]
+	if e == nil {
+		e = &lease{}
+		l.seats[seat] = e
 	}
-	ticker := time.NewTicker(leasePoll)
-	defer ticker.Stop()
-	known := "" // the holder, as far as it was ever seen
-	for {
-		began := l.options.Now()
-		holder, err := l.options.Store.AcquireLease(ctx, seat, l.options.Lease)
-		if err == nil {
-			known = holder
-		}
-		if err == nil && holder == l.options.Node {
-			l.mu.Lock()
-			l.until[seat] = began.Add(l.options.Lease)
-			l.mu.Unlock()
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			if known == "" {
-				return fault.New(fault.Unavailable, "It cannot be found out which node runs the MCP servers of %s: try again.", seat).WithCause(err)
-			}
-			return fault.New(fault.Unavailable, "Another node runs the MCP servers of %s; they move here when it lets go.", seat).WithReason("SEAT_HELD")
-		case <-ticker.C:
-		}
-	}
+	return e
+}
+
+// pin keeps a seat from being let go of, once it is held, until unpin.
+func (l *leases) pin(seat string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entry(seat).pins++
+}
+
+func (l *leases) unpin(seat string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entry(seat).pins--
 }
 
 func (l *leases) held(seat string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	until, ok := l.until[seat]
-	return ok && l.options.Now().Before(until)
+	e := l.seats[seat]
+	return e != nil && l.options.Now().Before(e.until)
 }
 
-// renew keeps what is held, and answers the seats that are lost.
-func (l *leases) renew(ctx context.Context) (lost []string, err error) {
+// take asks for a seat once and answers its holder: this node, another, or for the moment none. The seat should be pinned.
+func (l *leases) take(ctx context.Context, seat string) (holder store.Node, err error) {
+	if err := l.settled(ctx, seat); err != nil {
+		return store.Node{}, err
+	}
+	// What is handed on to the holder, call by call, must not lock the row each time.
+	if holder, err = l.options.Store.Holder(ctx, seat); err != nil || holder.Name != "" && holder.Name != l.options.Node {
+		return holder, err
+	}
 	began := l.options.Now()
-	renewed, err := l.options.Store.RenewLeases(ctx, l.options.Lease)
+	if holder, err = l.options.Store.AcquireLease(ctx, seat, l.options.Lease); err != nil {
+		return store.Node{}, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil {
-		kept := map[string]bool{}
-		for _, seat := range renewed {
-			kept[seat] = true
-			if _, ours := l.until[seat]; ours {
-				l.until[seat] = began.Add(l.options.Lease)
-			}
-		}
-		for seat, until := range l.until {
-			if !kept[seat] && until.Before(began.Add(l.options.Lease)) {
-				delete(l.until, seat)
-				lost = append(lost, seat)
-			}
-		}
-		return lost, nil
+	if holder.Name == l.options.Node {
+		e := l.entry(seat)
+		e.until, e.since = began.Add(l.options.Lease), l.options.Now()
 	}
-	for seat, until := range l.until {
-		if !began.Before(until) {
-			delete(l.until, seat)
+	return holder, nil
+}
+
+// settled waits for a seat that is being let go of.
+func (l *leases) settled(ctx context.Context, seat string) error {
+	for {
+		l.mu.Lock()
+		leaving := l.entry(seat).leaving
+		l.mu.Unlock()
+		if leaving == nil {
+			return nil
+		}
+		select {
+		case <-leaving:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// split answers the seats to renew, and those that nobody works under; these are not held from now on. used says whether a seat
+// has instances; whoever begins one has the seat pinned, so the caller sees to it that none begins between used and here.
+func (l *leases) split(used func(seat string) bool) (keep, drop []string) {
+	keep, drop = []string{}, []string{}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for seat, e := range l.seats {
+		switch {
+		case e.pins > 0 || used(seat):
+			keep = append(keep, seat)
+		case !e.until.IsZero():
+			e.until, e.leaving = time.Time{}, make(chan struct{})
+			drop = append(drop, seat)
+		case e.leaving == nil:
+			delete(l.seats, seat)
+		}
+	}
+	return keep, drop
+}
+
+// renew writes a split, and answers the seats that are lost.
+func (l *leases) renew(ctx context.Context, keep, drop []string) (lost []string, err error) {
+	began := l.options.Now()
+	bounded, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	kept, err := l.options.Store.RenewLeases(bounded, keep, drop, l.options.Lease)
+	renewed := make(map[string]bool, len(kept))
+	for _, seat := range kept {
+		renewed[seat] = true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, seat := range drop { // even when that failed: a later renewal gives it back
+		e := l.seats[seat]
+		close(e.leaving)
+		e.leaving = nil
+	}
+	for seat, e := range l.seats {
+		switch {
+		case e.until.IsZero():
+		case err == nil && renewed[seat]:
+			e.until = began.Add(l.options.Lease)
+		case err == nil && e.since.Before(began), err != nil && !l.options.Now().Before(e.until.Add(-fence)):
+			e.until = time.Time{}
 			lost = append(lost, seat)
 		}
 	}
 	return lost, err
 }
 
-func (l *leases) release(ctx context.Context, seat string) error {
-	l.mu.Lock()
-	delete(l.until, seat)
-	l.mu.Unlock()
-	return l.options.Store.ReleaseLease(ctx, seat)
-}
-
-// keepLeases renews until ctx ends. A seat that is lost loses its instances at once: another node may act as it already.
+// keepLeases renews until ctx ends. A seat that is lost loses its instances at once: another node may act as it soon.
 func (f *Fleet) keepLeases(ctx context.Context) {
-	ticker := time.NewTicker(f.leases.options.Lease / 3)
+	ticker := time.NewTicker(renewal)
 	defer ticker.Stop()
 	failing := false
 	for {
@@ -115,18 +176,37 @@ func (f *Fleet) keepLeases(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-f.handOver:
 		}
-		lost, err := f.leases.renew(ctx)
+		f.mu.Lock()
+		keep, drop := f.leases.split(func(seat string) bool { return f.seats[seat] > 0 })
+		f.mu.Unlock()
+		if len(keep)+len(drop) == 0 && !failing {
+			continue // what a lost answer left lapses
+		}
+		lost, err := f.leases.renew(ctx, keep, drop)
 		if err != nil != failing && ctx.Err() == nil {
 			failing = err != nil
 			f.options.Log.Warn("leases of seats", "renewed", !failing, "error", err)
 		}
-		f.mu.Lock()
-		for _, seat := range lost {
-			for _, i := range f.seatInstances(seat) {
-				f.retire(i, 0)
+		f.lose(lost)
+	}
+}
+
+// lose ends the instances of seats that this node does not hold any more.
+func (f *Fleet) lose(seats []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, seat := range seats {
+		f.options.Log.Warn("the lease of a seat is lost, its servers end", "seat", seat)
+		for i := range f.alive {
+			if i.id.seat != seat {
+				continue
 			}
+			if f.instances[i.id] == i {
+				delete(f.instances, i.id)
+			}
+			i.retire(0)
 		}
-		f.mu.Unlock()
 	}
 }

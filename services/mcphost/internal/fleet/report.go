@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,9 +64,24 @@ func (r *reporter) enqueue(id identity, f store.Fact) {
 		r.order = append(r.order, id)
 	}
 	r.pending[id] = f
+	r.soon()
+}
+
+// soon makes the next report come at once.
+func (r *reporter) soon() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
+	}
+}
+
+// again reports every instance, as after the node was taken for dead.
+func (r *reporter) again() {
+	r.mu.Lock()
+	owners := slices.Collect(maps.Values(r.owner))
+	r.mu.Unlock()
+	for _, i := range owners {
+		i.report()
 	}
 }
 
@@ -104,8 +121,11 @@ func (r *reporter) run(ctx context.Context) {
 // flush writes what waits; with nothing, it is the heartbeat. What cannot be written waits on.
 func (r *reporter) flush(ctx context.Context) {
 	facts := r.take()
-	err := r.store.Record(ctx, facts)
+	forgotten, err := r.store.Record(ctx, facts)
 	if err == nil {
+		if forgotten {
+			r.again()
+		}
 		return
 	}
 	r.putBack(facts)

@@ -15,9 +15,10 @@ import (
 type identity struct{ server, seat string }
 
 const (
-	defaultStart = time.Minute
-	defaultCall  = 300 * time.Second
-	stdio        = "stdio"
+	defaultInstall = 10 * time.Minute
+	defaultStart   = time.Minute
+	defaultCall    = 300 * time.Second
+	stdio          = "stdio"
 )
 
 // spec is what an instance is started from, templates unfilled. Two instances of equal digest are interchangeable: what else the
@@ -26,8 +27,9 @@ type spec struct {
 	transport, command, url string
 	args                    []string
 	variables               map[string]string // of the environment, or headers
-	startTimeout            time.Duration
-	digest                  [sha256.Size]byte
+	// installTimeout is how long until the program says its first word, startTimeout how long from then on until it is ready.
+	installTimeout, startTimeout time.Duration
+	digest                       [sha256.Size]byte
 }
 
 // specOf joins a server with the credentials of a seat, which win; own is nil for a shared one.
@@ -39,10 +41,11 @@ func specOf(s *companyv1.McpServer, own map[string]string) spec {
 		maps.Copy(p.variables, s.GetHeaders())
 	}
 	maps.Copy(p.variables, own)
-	if p.startTimeout = time.Duration(s.GetStartupTimeoutSeconds()) * time.Second; p.startTimeout <= 0 {
-		p.startTimeout = defaultStart
+	p.startTimeout = seconds(s.GetStartupTimeoutSeconds(), defaultStart)
+	if p.transport == stdio {
+		p.installTimeout = seconds(s.GetInstallTimeoutSeconds(), defaultInstall)
 	}
-	data, err := json.Marshal([]any{p.transport, p.command, p.args, p.url, p.variables, p.startTimeout})
+	data, err := json.Marshal([]any{p.transport, p.command, p.args, p.url, p.variables, p.startTimeout, p.installTimeout})
 	if err != nil {
 		panic(fmt.Errorf("texts do not marshal: %w", err))
 	}
@@ -64,12 +67,25 @@ func (p spec) fill() (filled *spec, filler *secrets.Filler) {
 	return &c, filler
 }
 
-// callTimeout is how long a call may go without progress.
-func callTimeout(s *companyv1.McpServer) time.Duration {
-	if d := time.Duration(s.GetRequestTimeoutSeconds()) * time.Second; d > 0 {
-		return d
+func seconds(n int32, otherwise time.Duration) time.Duration {
+	if n > 0 {
+		return time.Duration(n) * time.Second
 	}
-	return defaultCall
+	return otherwise
+}
+
+// limits answers how long a call of a tool may go without progress, and how long it may take in all; 0 for no such limit. A tool's
+// own limit, by raw or prefixed name, stands for both: whoever set it knows how long the tool takes.
+func limits(s *companyv1.McpServer, tool string) (idle, all time.Duration) {
+	own, ok := s.GetToolTimeoutSeconds()[tool]
+	if !ok {
+		own = s.GetToolTimeoutSeconds()[s.GetToolPrefix()+tool]
+	}
+	if own > 0 {
+		all = time.Duration(own) * time.Second
+		return all, all
+	}
+	return seconds(s.GetRequestTimeoutSeconds(), defaultCall), 0
 }
 
 func credentials(c *companyv1.Company, seat, server string) (own map[string]string, ok bool) {

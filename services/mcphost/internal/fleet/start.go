@@ -12,29 +12,29 @@ import (
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/session"
 )
 
-// start fills the templates, opens a session and lists its tools, all within the server's own time.
-func (i *instance) start(ctx context.Context) (*session.Session, error) {
+// start fills the templates, opens a session and lists its tools, all within the server's own time. launch is the error when it is
+// the program itself that cannot be started.
+func (i *instance) start(ctx context.Context) (s *session.Session, launch, err error) {
 	ctx, cancel := context.WithTimeout(ctx, i.spec.startTimeout)
 	defer cancel()
 	filled, filler := i.spec.fill()
 	redactor, err := filler.Fill(ctx, i.fleet.options.Company)
 	if err != nil {
-		return nil, fmt.Errorf("its credentials cannot be resolved: %s", sentence(err))
+		return nil, nil, fmt.Errorf("its credentials cannot be resolved: %s", sentence(err))
 	}
 	i.mu.Lock()
 	i.redactor = redactor
 	i.mu.Unlock()
-	options := i.options(filled)
+	options := i.options(filled, &launch)
 	if options.Legacy, _, err = i.fleet.options.Store.Legacy(ctx, i.spec.digest[:]); err != nil {
 		i.log.Warn("cannot look up which protocol the server speaks; it is asked again", "error", err)
 	}
 	asked := options.Legacy
-	s, err := session.Open(ctx, options)
-	if err != nil {
+	if s, err = session.Open(ctx, options); err != nil {
 		if asked {
 			i.remember(ctx, false) // it may have learnt the new protocol meanwhile
 		}
-		return nil, err
+		return nil, launch, err
 	}
 	tools, err := s.Tools(ctx)
 	if err != nil {
@@ -44,13 +44,13 @@ func (i *instance) start(ctx context.Context) (*session.Session, error) {
 			err = cause
 		}
 		s.Close()
-		return nil, &down{cause: err, tail: s.Tail()}
+		return nil, nil, &down{cause: err, tail: s.Tail()}
 	}
 	if s.Legacy() != asked {
 		i.remember(ctx, s.Legacy())
 	}
 	i.up(s, tools)
-	return s, nil
+	return s, nil, nil
 }
 
 func ended(s *session.Session) bool {
@@ -62,7 +62,8 @@ func ended(s *session.Session) bool {
 	}
 }
 
-func (i *instance) options(p *spec) session.Options {
+// options say how to open a session. launch is told why the program could not be started, nil once it could.
+func (i *instance) options(p *spec, launch *error) session.Options {
 	o := session.Options{
 		Version: i.fleet.options.Version, Log: i.log, Redact: i.clean,
 		Started: func() { i.change(func(m *server.Machine, now time.Time) bool { return m.Handshake(now) }) },
@@ -71,11 +72,13 @@ func (i *instance) options(p *spec) session.Options {
 		o.HTTP = &session.HTTP{URL: p.url, Headers: p.variables}
 		return o
 	}
-	o.Start = func() (*child.Process, error) {
-		return child.Start(child.Options{
+	o.Start = func() (process *child.Process, err error) {
+		process, err = child.Start(child.Options{
 			Path: p.command, Args: p.args, Env: child.Environment(i.fleet.options.Getenv, p.variables),
 			Log: i.log, Redact: i.clean, Grace: i.fleet.options.Grace, Launcher: i.fleet.launcher,
 		})
+		*launch = err
+		return process, err
 	}
 	return o
 }

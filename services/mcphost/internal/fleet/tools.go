@@ -64,11 +64,14 @@ func has(c *companyv1.Company, seat, name string) bool {
 
 // settle waits until the instance is ready or has failed.
 func (i *instance) settle(ctx context.Context) {
+	i.mu.Lock()
+	i.calls++
+	i.mu.Unlock()
+	defer i.end()
 	for {
 		i.mu.Lock()
 		state, _, _ := i.machine.State()
 		changed := i.changed
-		i.usedAt = i.fleet.options.Now()
 		i.mu.Unlock()
 		if state == server.Ready || state == server.Failed || state == server.Shutdown {
 			return

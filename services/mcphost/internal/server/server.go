@@ -7,8 +7,8 @@
 //	          └──────────┴───────────┴──────► Shutdown ◄─────────┘
 //
 // A failure waits before the next start, longer each time. After several in a row the breaker opens: starts become rare, each a
-// probe that closes the breaker when the instance then stays up. It never gives up for ever, and a start alone proves nothing:
-// only time in Ready forgets failures.
+// probe that closes the breaker when the instance then stays up. It never gives up for ever, whoever asks for the instance has it
+// tried sooner (Demand), and a start alone proves nothing: only time in Ready forgets failures.
 package server
 
 import (
@@ -43,11 +43,13 @@ type Policy struct {
 	Probe time.Duration
 	// Sustained is how long an instance must have been ready for its failures to be forgotten.
 	Sustained time.Duration
+	// Demand is how long after a failure somebody who asks may have the next start at once.
+	Demand time.Duration
 }
 
 // DefaultPolicy suits processes that take a second to start and services that come back within minutes.
 func DefaultPolicy() Policy {
-	return Policy{First: 200 * time.Millisecond, Longest: 30 * time.Second, Open: 6, Probe: 5 * time.Minute, Sustained: time.Minute}
+	return Policy{First: 200 * time.Millisecond, Longest: 30 * time.Second, Open: 6, Probe: 5 * time.Minute, Sustained: time.Minute, Demand: 10 * time.Second}
 }
 
 // Machine is the state of one instance. It is not safe for concurrent use.
@@ -135,6 +137,16 @@ func (m *Machine) Fail(reason string, now time.Time) bool {
 	m.failures++
 	m.due = now.Add(m.wait())
 	m.enter(Failed, reason, now)
+	return true
+}
+
+// Demand makes the next start of a failed instance due now, as somebody asks for it, unless the failure is too recent: askers must
+// not wear down a server that cannot start, nor wait minutes for one that now can.
+func (m *Machine) Demand(now time.Time) bool {
+	if m.state != Failed || !now.Before(m.due) || now.Sub(m.since) < m.policy.Demand {
+		return false
+	}
+	m.due = now
 	return true
 }
 

@@ -10,6 +10,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -61,25 +62,22 @@ type EncodeFunc func(f Fact, next func() (int64, error)) ([]outbox.Message, erro
 
 // Store reads and writes the tables. It is safe for concurrent use.
 type Store struct {
-	pool   *pgxpool.Pool
-	node   string
-	encode EncodeFunc
-	wake   func()
+	pool      *pgxpool.Pool
+	self      Node
+	withdrawn atomic.Bool
+	encode    EncodeFunc
+	wake      func()
 }
 
 // Open proves that the schema fits this build. wake is called after each commit that left events behind.
-func Open(ctx context.Context, pool *pgxpool.Pool, node string, encode EncodeFunc, wake func()) (*Store, error) {
+func Open(ctx context.Context, pool *pgxpool.Pool, self Node, encode EncodeFunc, wake func()) (*Store, error) {
 	if err := outbox.Check(ctx, pool); err != nil {
 		return nil, err
 	}
-	return &Store{pool: pool, node: node, encode: encode, wake: wake}, nil
+	return &Store{pool: pool, self: self, encode: encode, wake: wake}, nil
 }
 
 const (
-	upsertNode = `
-insert into nodes (node, reported_at) values ($1, now())
-on conflict (node) do update set reported_at = excluded.reported_at`
-
 	upsertInstance = `
 insert into instances (node, server, seat, state, reason, tool_count, starts, protocol, state_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -95,14 +93,13 @@ select i.node, i.server, i.seat, i.state, i.reason, i.tool_count, i.starts, i.pr
 from instances i join nodes n using (node)
 where n.reported_at > now() - make_interval(secs => $1)
 order by i.server, i.node, i.seat`
-
-	sweepNodes = `delete from nodes where reported_at < now() - interval '10 minutes'`
 )
 
-// Record writes what changed, with its events, in one transaction. An instance that was shut down leaves no row.
-func (s *Store) Record(ctx context.Context, facts []Fact) error {
-	err := pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, upsertNode, s.node); err != nil {
+// Record writes what changed, with its events, in one transaction. An instance that was shut down leaves no row. It answers true
+// when nothing of what this node reported before is there any more, so that it must say all of it again.
+func (s *Store) Record(ctx context.Context, facts []Fact) (forgotten bool, err error) {
+	err = pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, upsertNode, s.self.Name, s.url()).Scan(&forgotten); err != nil {
 			return fmt.Errorf("report the node: %w", err)
 		}
 		for _, f := range facts {
@@ -115,17 +112,17 @@ func (s *Store) Record(ctx context.Context, facts []Fact) error {
 	if err == nil && len(facts) > 0 {
 		s.wake()
 	}
-	return err
+	return forgotten, err
 }
 
 func (s *Store) record(ctx context.Context, tx pgx.Tx, f Fact) error {
 	r := f.Report
-	r.Node, f.Report.Node = s.node, s.node
+	r.Node, f.Report.Node = s.self.Name, s.self.Name
 	var err error
 	if r.State == server.Shutdown {
-		_, err = tx.Exec(ctx, deleteInstance, s.node, r.Server, r.Seat)
+		_, err = tx.Exec(ctx, deleteInstance, s.self.Name, r.Server, r.Seat)
 	} else {
-		_, err = tx.Exec(ctx, upsertInstance, s.node, r.Server, r.Seat, string(r.State), r.Reason, r.Tools, r.Starts, r.Protocol, r.At)
+		_, err = tx.Exec(ctx, upsertInstance, s.self.Name, r.Server, r.Seat, string(r.State), r.Reason, r.Tools, r.Starts, r.Protocol, r.At)
 	}
 	if err != nil {
 		return fmt.Errorf("report an instance: %w", err)
@@ -155,23 +152,4 @@ func (s *Store) Reports(ctx context.Context, silence time.Duration) ([]Report, e
 		var r Report
 		return r, row.Scan(&r.Node, &r.Server, &r.Seat, &r.State, &r.Reason, &r.Tools, &r.Starts, &r.Protocol, &r.At, &r.ReportedAt)
 	})
-}
-
-// Sweep forgets nodes that have been silent for ten minutes, with all they reported.
-func (s *Store) Sweep(ctx context.Context) error {
-	if _, err := s.pool.Exec(ctx, sweepNodes); err != nil {
-		return fmt.Errorf("sweep silent nodes: %w", err)
-	}
-	return nil
-}
-
-// Leave forgets this node at once, when it ends in good order.
-func (s *Store) Leave(ctx context.Context) error {
-	batch := &pgx.Batch{}
-	batch.Queue(`delete from nodes where node = $1`, s.node)
-	batch.Queue(`delete from seat_leases where node = $1`, s.node)
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("leave: %w", err)
-	}
-	return nil
 }

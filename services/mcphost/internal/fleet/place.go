@@ -1,0 +1,159 @@
+package fleet
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
+)
+
+// Reasons of refusals that say: nothing was done here, another node is to be asked.
+const (
+	// SeatHeld means that another node holds the seat.
+	SeatHeld = "SEAT_HELD"
+	// Ending means that this node takes nothing more.
+	Ending = "NODE_ENDING"
+)
+
+const (
+	// Silence is how long a node that says nothing counts as alive.
+	Silence = 15 * time.Second
+	// watching is how often it is looked after nodes that are gone.
+	watching = 250 * time.Millisecond
+)
+
+// Presence answers which of the other nodes are gone; see libs/presence.
+type Presence interface {
+	Gone(ctx context.Context, nodes []string) ([]string, error)
+}
+
+// Place answers the node that is to serve a seat's request to a server, and true when it is this one: a template's children run
+// where the seat's lease is, which is here when nobody has it. An empty server means all that the seat may use.
+func (f *Fleet) Place(ctx context.Context, server, seat string) (store.Node, bool, error) {
+	f.mu.Lock()
+	own, ending := f.own(server, seat), f.ending
+	f.mu.Unlock()
+	switch {
+	case ending:
+		return f.successor(ctx, server, seat, own)
+	case !own || f.leases.held(seat):
+		return store.Node{}, true, nil
+	}
+	f.leases.pin(seat)
+	defer f.leases.unpin(seat)
+	holder, err := f.leases.take(ctx, seat)
+	if err != nil {
+		return store.Node{}, false, unknownHolder(seat, err)
+	}
+	return holder, holder.Name == f.options.Node, nil
+}
+
+// own says whether a request is for children of the seat's own. It is called under the lock.
+func (f *Fleet) own(server, seat string) bool {
+	if seat == "" {
+		return false
+	}
+	for _, s := range f.company.GetMcpServers() {
+		if (server == "" || server == s.GetName()) && !s.GetShared() && has(f.company, seat, s.GetName()) {
+			return true
+		}
+	}
+	return false
+}
+
+// successor answers who serves when this node ends: the holder of the seat once that is another, or anybody.
+func (f *Fleet) successor(ctx context.Context, _, seat string, own bool) (store.Node, bool, error) {
+	if own {
+		holder, err := f.options.Store.Holder(ctx, seat)
+		if err != nil {
+			return store.Node{}, false, unknownHolder(seat, err)
+		}
+		if holder.Name != "" {
+			return holder, false, nil
+		}
+	}
+	peers, err := f.options.Store.Peers(ctx, Silence)
+	if err != nil || len(peers) == 0 {
+		return store.Node{}, true, nil // which refuses
+	}
+	return peers[rand.IntN(len(peers))], false, nil
+}
+
+// Holder answers the node that holds a seat, true when it is this one, and the zero Node for none.
+func (f *Fleet) Holder(ctx context.Context, seat string) (store.Node, bool, error) {
+	if f.leases.held(seat) {
+		return store.Node{}, true, nil
+	}
+	holder, err := f.options.Store.Holder(ctx, seat)
+	if err != nil {
+		return store.Node{}, false, unknownHolder(seat, err)
+	}
+	return holder, holder.Name == f.options.Node, nil
+}
+
+// Peers answers the other nodes that live and can be reached.
+func (f *Fleet) Peers(ctx context.Context) ([]store.Node, error) {
+	return f.options.Store.Peers(ctx, Silence)
+}
+
+// hold answers when this node holds the seat, or why it does not.
+func (f *Fleet) hold(ctx context.Context, seat string) error {
+	if f.leases.held(seat) {
+		return nil
+	}
+	holder, err := f.leases.take(ctx, seat)
+	switch {
+	case err != nil:
+		return unknownHolder(seat, err)
+	case holder.Name == f.options.Node:
+		return nil
+	}
+	return HeldElsewhere(seat, holder)
+}
+
+// HeldElsewhere is the refusal of a request for a seat that another node holds. Nothing was done.
+func HeldElsewhere(seat string, holder store.Node) *fault.Error {
+	return fault.New(fault.Unavailable, "Another node (%s) runs the MCP servers of %s and could not be asked; they move when it lets go: try again in a moment.",
+		holder.Name, seat).WithReason(SeatHeld)
+}
+
+func unknownHolder(seat string, err error) *fault.Error {
+	return fault.New(fault.Unavailable, "It cannot be found out which node runs the MCP servers of %s: try again.", seat).WithCause(err)
+}
+
+// watch frees the seats of nodes that are gone, until ctx ends: their leases would free them too, but later.
+func (f *Fleet) watch(ctx context.Context) {
+	ticker := time.NewTicker(watching)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		others, err := f.options.Store.Others(ctx)
+		if err != nil || len(others) == 0 {
+			continue // the renewal of leases says that the database is away
+		}
+		gone, err := f.options.Presence.Gone(ctx, others)
+		if err != nil || len(gone) == 0 {
+			continue
+		}
+		if err := f.options.Store.Bury(ctx, gone); err != nil {
+			f.options.Log.Warn("cannot free the seats of nodes that are gone", "error", err)
+			continue
+		}
+		f.options.Log.Info("nodes are gone, their seats are free", "nodes", gone)
+	}
+}
+
+// withdraw tells the others that nothing is to be sent here any more.
+func (f *Fleet) withdraw() {
+	f.mu.Lock()
+	f.ending = true
+	f.mu.Unlock()
+	f.options.Store.Withdraw()
+	f.reporter.soon()
+}
