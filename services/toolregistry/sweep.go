@@ -29,7 +29,7 @@ func (s *Service) forgetSeats(ctx context.Context) error {
 	}
 }
 
-// sweep forgets calls that are older than the company keeps them, until ctx ends.
+// sweep forgets calls and approvals that are older than the company keeps them, until ctx ends.
 func (s *Service) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -56,10 +56,13 @@ func (s *Service) sweepOnce(ctx context.Context) error {
 		days = int(current.GetToolResults().GetAuditDays())
 	}
 	before := s.deps.Now().AddDate(0, 0, -days)
-	for {
-		n, err := s.store.DeleteCalls(ctx, before, sweepPortion)
-		if err != nil || n < sweepPortion {
-			return err
+	for _, forget := range []func(context.Context, time.Time, int) (int64, error){s.store.DeleteCalls, s.asked.Delete} {
+		for n := int64(sweepPortion); n == sweepPortion; {
+			var err error
+			if n, err = forget(ctx, before, sweepPortion); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }

@@ -7,10 +7,10 @@
 // The idea to hold: a call passes the same stages whoever makes it (internal/door), and what a stage needs to know is kept
 // current beside it, so that the way through costs no look at another service but the one that does the work.
 //
-//	turn ──► CallTool ─► identify ─► resolve ─► permit ─► read ─► dispatch ─► clean ─► record ─► answer
-//	                        ▲           ▲                            │                    │
-//	                     company     surfaces                     owner or             audit, in
-//	                     (followed)  (mcphost, by event)          mcphost              batches
+//	turn ──► CallTool ─► identify ─► resolve ─► permit ─► decide, read ─► dispatch ─► clean ─► record ─► answer
+//	                        ▲           ▲                    │              │                    │
+//	                     company     surfaces              ask: park     owner or             audit, in
+//	                     (followed)  (mcphost, by event)   (internal/desk) mcphost            batches
 package toolregistry
 
 import (
@@ -33,6 +33,7 @@ import (
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/api"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/audit"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/catalogue"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/desk"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/dispatch"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/door"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/events"
@@ -53,6 +54,7 @@ var Module = run.Module{
 	Migrations: store.Migrations,
 	Topics: []bus.Topic{
 		{Name: events.Topic, Partitions: partitions},
+		{Name: events.ApprovalTopic, Partitions: partitions},
 		{Name: events.ServerTopic, Partitions: partitions},
 		{Name: revisionTopic, Partitions: 1, Compacted: true},
 	},
@@ -83,6 +85,8 @@ type Service struct {
 	seats   *seatcache.Cache
 	store   *store.Store
 	audit   *audit.Writer
+	asked   *store.Approvals
+	desk    *desk.Desk
 	relay   *outbox.Relay
 	handler *api.Handler
 	server  *connect.Server
@@ -103,14 +107,16 @@ func New(d Deps) (*Service, error) {
 	s := &Service{deps: d, company: follow(d)}
 	s.relay = outbox.NewRelay(d.Pool, d.Bus, outbox.RelayOptions{Source: "/bullpen/" + Name, Log: d.Log, Metrics: d.Metrics, Now: d.Now})
 	s.store = store.New(d.Pool, events.Encode, s.relay.Wake)
+	s.asked = store.NewApprovals(d.Pool, events.EncodeApproval, s.relay.Wake, d.Now)
 	s.audit = audit.New(audit.Options{Store: s.store, Log: d.Log, Metrics: d.Metrics})
-	s.seats = seatcache.New(seatcache.Options{Host: host, Builtins: door.Builtins(tools), Log: d.Log, Now: d.Now})
+	s.seats = seatcache.New(seatcache.Options{Host: host, Memory: s.store, Builtins: door.Builtins(tools), Log: d.Log, Now: d.Now})
 	entrance := door.New(door.Options{
 		Catalogue: tools, Company: s.company.at, Seats: s.seats, Dispatch: dispatch.New(clients, host), Cleaner: cleaner,
-		Audit: s.audit, Log: d.Log, Now: d.Now, Metrics: d.Metrics,
+		Audit: s.audit, Approvals: s.asked, Log: d.Log, Now: d.Now, Metrics: d.Metrics,
 	})
+	s.desk = desk.New(desk.Options{Store: s.asked, Door: entrance, Log: d.Log, Now: d.Now, Node: d.Node})
 	s.handler = api.New(api.Options{
-		Door: entrance, Seats: s.seats, Store: s.store, Host: host, Company: s.company.at, Cleaner: cleaner, Log: d.Log,
+		Door: entrance, Seats: s.seats, Store: s.store, Approvals: s.asked, Desk: s.desk, Host: host, Company: s.company.at, Cleaner: cleaner, Log: d.Log,
 	})
 	return s, nil
 }
@@ -135,7 +141,7 @@ func (s *Service) Register(server *connect.Server) {
 	toolregistryv1connect.RegisterToolRegistryServiceHandler(server, s.handler)
 }
 
-// Routes implements [run.Service]: `GET /tools` and `GET /mcp-servers`. Call it after Register.
+// Routes implements [run.Service]: `GET /tools`, `GET /mcp-servers` and `/approvals`. Call it after Register.
 func (s *Service) Routes(mux *http.ServeMux) { api.Routes(mux, s.server) }
 
 // Run implements [run.Service].
@@ -149,6 +155,7 @@ func (s *Service) Run(ctx context.Context) error {
 	group.Go(func() error { return s.audit.Run(ctx) })
 	group.Go(func() error { return s.relay.Run(ctx) })
 	group.Go(func() error { return s.sweep(ctx) })
+	group.Go(func() error { return s.desk.Run(ctx) })
 	return group.Wait()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/desk"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/door"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/hygiene"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/seatcache"
@@ -28,7 +29,10 @@ type Options struct {
 	Door  *door.Door
 	Seats *seatcache.Cache
 	Store *store.Store
-	Host  Host
+	// Approvals are the questions to people, and Desk where they are answered.
+	Approvals *store.Approvals
+	Desk      *desk.Desk
+	Host      Host
 	// Company answers the active revision, at least as new as the named one when that can be had, and nil when there is none.
 	Company func(ctx context.Context, revision string) *companyv1.Company
 	Cleaner *hygiene.Cleaner

@@ -18,7 +18,7 @@ func callFromProto(req *toolregistryv1.CallToolRequest) door.Request {
 func answerToProto(a *door.Answer) *toolregistryv1.CallToolResponse {
 	return &toolregistryv1.CallToolResponse{
 		Text: a.Text, ResultJson: a.JSON, Failed: a.Failed, Receipt: a.Receipt, Source: a.Source, Delivered: a.Delivered,
-		AuditId: a.AuditID.String(), Duration: durationpb.New(a.Duration),
+		AuditId: a.AuditID.String(), Duration: durationpb.New(a.Duration), ApprovalId: a.ApprovalID,
 	}
 }
 

@@ -11,10 +11,11 @@ import (
 
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
+	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 )
 
-// Routes adds `GET /tools` and `GET /mcp-servers`: the lists over plain HTTP, in the shape that the reference describes. They
+// Routes adds `GET /tools`, `GET /mcp-servers` and what is under `/approvals`: the lists over plain HTTP, in the shape that the reference describes. They
 // are answered by the RPCs of s, called in process with the request's own credentials, so there is one place that decides who
 // may see what.
 func Routes(mux *http.ServeMux, s *connect.Server) {
@@ -37,6 +38,7 @@ func Routes(mux *http.ServeMux, s *connect.Server) {
 		}
 		write(w, http.StatusOK, serversToJSON(answer))
 	})
+	approvalRoutes(mux, client)
 }
 
 func withCredentials(r *http.Request) context.Context {
@@ -160,6 +162,9 @@ func refuse(w http.ResponseWriter, err error) {
 		case connect.CodeNotFound:
 			status = http.StatusNotFound
 		default:
+			if f.Class == fault.Conflict || f.Class == fault.AlreadyAnswered {
+				status = http.StatusConflict
+			}
 		}
 	}
 	write(w, status, map[string]string{"class": string(f.Class), "message": f.Message, "field": f.Field, "reason": f.Reason})

@@ -33,7 +33,7 @@ func (h *Handler) ListTools(ctx context.Context, req *toolregistryv1.ListToolsRe
 		return nil, fault.New(fault.NotFound, "The company has no seat `%s`.", seat).WithField("seat")
 	}
 	seen := h.Seats.Surface(ctx, company, seat)
-	all := h.lists.of(seat, seen)
+	all := h.lists.of(company, seat, seen, func(tool *surface.Tool) bool { return h.Door.Hides(company, seat, tool) })
 	if seat == "" {
 		all = withSeatServers(all, h.Seats.Seen())
 	}
@@ -65,28 +65,36 @@ type lists struct {
 }
 
 type list struct {
+	company  *companyv1.Company
 	surface  *surface.Surface
 	response *toolregistryv1.ListToolsResponse
 }
 
-func (l *lists) of(seat string, seen *surface.Surface) *toolregistryv1.ListToolsResponse {
+func (l *lists) of(
+	company *companyv1.Company, seat string, seen *surface.Surface, hidden func(*surface.Tool) bool,
+) *toolregistryv1.ListToolsResponse {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if kept, ok := l.kept[seat]; ok && kept.surface == seen {
+	if kept, ok := l.kept[seat]; ok && kept.surface == seen && kept.company == company {
 		return kept.response
 	}
 	if l.kept == nil || len(l.kept) >= maxLists {
 		l.kept = map[string]list{}
 	}
-	response := surfaceToProto(seen, seat)
-	l.kept[seat] = list{seen, response}
+	response := surfaceToProto(seen, seat, hidden)
+	l.kept[seat] = list{company, seen, response}
 	return response
 }
 
-func surfaceToProto(seen *surface.Surface, seat string) *toolregistryv1.ListToolsResponse {
+// surfaceToProto answers a list without what the policy hides from the seat; the digest tells two lists apart that differ in it.
+func surfaceToProto(seen *surface.Surface, seat string, hidden func(*surface.Tool) bool) *toolregistryv1.ListToolsResponse {
 	response := &toolregistryv1.ListToolsResponse{Digest: seen.Digest()}
 	for _, tool := range seen.Tools() {
-		if seat == "" || slices.Contains(tool.Audiences, catalogue.Seat) {
+		switch {
+		case seat != "" && !slices.Contains(tool.Audiences, catalogue.Seat):
+		case hidden(tool):
+			response.Digest = surface.Digest(response.Digest, "without "+tool.Name)
+		default:
 			response.Tools = append(response.Tools, ToolToProto(tool))
 		}
 	}

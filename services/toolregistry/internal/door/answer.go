@@ -70,7 +70,7 @@ func (d *Door) refuse(ctx context.Context, p *passage, err error) error {
 // keep records the call: behind its back when a turn's journal proves it, before the answer otherwise.
 func (d *Door) keep(ctx context.Context, p *passage) {
 	d.metrics.observe(p.record)
-	if p.record.TurnID != "" {
+	if p.record.TurnID != "" && !p.synchronous {
 		d.Audit.Append(ctx, p.record)
 		return
 	}

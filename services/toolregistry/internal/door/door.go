@@ -2,8 +2,11 @@
 //
 //	identify   who calls, for which seat, in which turn             caller.go
 //	resolve    which tool the name means on that surface            resolve.go
-//	permit     may this caller, does the company run it             policy.go
+//	permit     is it for this kind of caller, can it be called      permit.go
+//	judge      what the company's policy says without arguments     decide.go
 //	read       the arguments, against contract or schema            arguments.go
+//	weigh      what the policy says of these arguments              decide.go
+//	park       where it asks a person: the call waits, not made     park.go
 //	dispatch   to whoever runs it, with deadline and operation      dispatch.go
 //	clean      what came back, failures too                         answer.go
 //	record     in the audit, whatever happened                      answer.go
@@ -24,11 +27,13 @@ import (
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	toolv1 "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
 	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/libs/toolrule"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/audit"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/call"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/catalogue"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/dispatch"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/hygiene"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/policy"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/seatcache"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/surface"
 )
@@ -42,15 +47,18 @@ type Options struct {
 	Dispatch *dispatch.Dispatcher
 	Cleaner  *hygiene.Cleaner
 	Audit    *audit.Writer
-	Log      *slog.Logger
-	Now      func() time.Time
-	Metrics  prometheus.Registerer
+	// Approvals keeps the calls that wait for a person.
+	Approvals Approvals
+	Log       *slog.Logger
+	Now       func() time.Time
+	Metrics   prometheus.Registerer
 }
 
 // Door calls tools. Safe for concurrent use.
 type Door struct {
 	Options
 	metrics metrics
+	rules   rules
 }
 
 // New makes a door.
@@ -89,6 +97,8 @@ type Answer struct {
 	Source, Delivered string
 	AuditID           uuid.UUID
 	Duration          time.Duration
+	// ApprovalID is what the call waits for; empty when it was made.
+	ApprovalID string
 }
 
 // passage is one call on its way through the stages.
@@ -102,15 +112,22 @@ type passage struct {
 	tool    *surface.Tool
 	builtin *catalogue.Tool // nil for an MCP tool
 	input   proto.Message   // of a builtin
+	// decision is the policy's.
+	decision policy.Decision
+	// synchronous calls are in no turn's journal: they are recorded before they are answered.
+	synchronous bool
 }
 
 // Call passes a call through all stages. Its errors are faults with the call's id in the fact `audit_id`.
 func (d *Door) Call(ctx context.Context, from *rpc.Principal, request Request) (*Answer, error) {
 	p := &passage{request: request, from: from, record: d.open(from, request)}
-	for _, stage := range []func(context.Context, *passage) error{d.identify, d.resolve, d.permit, d.read} {
+	for _, stage := range []func(context.Context, *passage) error{d.identify, d.resolve, d.permit, d.judge, d.read, d.weigh} {
 		if err := stage(ctx, p); err != nil {
 			return nil, d.refuse(ctx, p, err)
 		}
+	}
+	if p.decision.Effect == toolrule.Ask {
+		return d.park(ctx, p)
 	}
 	raw, err := d.dispatch(ctx, p)
 	if err != nil {

@@ -26,6 +26,8 @@ create table approvals (
     arguments_shown  text compression lz4 not null,
     call_id          text not null,
     operation_id     text not null,
+    -- Making the call twice does no more than making it once.
+    repeatable       boolean not null,
     rule             text not null,
     reason           text not null,
     created_at       timestamptz not null,
