@@ -32,7 +32,7 @@ func TestServersThatMisbehaveAtTheStartBecomeReadyAllTheSame(t *testing.T) {
 	for _, mode := range modes {
 		s := n.tools(t, "", "s-"+mode)
 		require.Equal(t, "ready", s.GetState(), "%s: %s", mode, s.GetReason())
-		names := 11
+		names := 16
 		if mode == "null_schema" {
 			names++ // what has a name is shown; whether its schema can be used is the registry's to say
 		}
@@ -106,14 +106,14 @@ func TestAServerThatFailsCostsOnlyItsTools(t *testing.T) {
 	unresolved, untouched := hostile(t, "unresolved", "")
 	unresolved.Env["TOKEN"] = "Bearer ${NOBODY_HAS_THIS}"
 	noise, _ := hostile(t, "noise", "noise")
-	crowd, _ := hostile(t, "crowd", "crowd")
+	crowd, _ := hostile(t, "crowd", "multitude")
 	missing := &companyv1.McpServer{Name: "missing", Transport: "stdio", Command: "no-such-program", Shared: true}
 	w.apply(t, n, []*companyv1.McpServer{bad, unresolved, noise, crowd, missing, good})
 
 	require.Equal(t, "ready", n.tools(t, "", "good").GetState())
 	for name, reason := range map[string]string{
 		"bad": "Error: the token [redacted] is not valid", "unresolved": "NOBODY_HAS_THIS", "noise": "no protocol messages",
-		"crowd": "it lists more than 1000 tools", "missing": `"no-such-program" is not in PATH`,
+		"crowd": "it lists more than", "missing": `"no-such-program" is not in PATH`,
 	} {
 		require.Eventually(t, func() bool {
 			s := n.tools(t, "", name)
@@ -306,13 +306,13 @@ func TestAStormOfWordsAboutChangesIsOneLookAndNoNews(t *testing.T) {
 	n := w.node(t, "n1")
 	s, effects := hostile(t, "s", "")
 	w.apply(t, n, []*companyv1.McpServer{s})
-	require.Len(t, n.tools(t, "", "s").GetToolsJson(), 11)
+	require.Len(t, n.tools(t, "", "s").GetToolsJson(), 16)
 	for looks, tool := range []string{"change", "storm"} {
 		_, err := n.call(t.Context(), "", "s", tool, "{}")
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return count(t, effects, "list") == looks+2 }, 10*time.Second, 10*time.Millisecond)
 	}
-	require.Len(t, n.tools(t, "", "s").GetToolsJson(), 12)
+	require.Len(t, n.tools(t, "", "s").GetToolsJson(), 17)
 	n.stop() // everything is reported then
 	var states []string
 	catalogues := 0
