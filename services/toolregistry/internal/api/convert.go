@@ -24,12 +24,29 @@ func answerToProto(a *door.Answer) *toolregistryv1.CallToolResponse {
 
 // ToolToProto answers a row as callers see it.
 func ToolToProto(t *surface.Tool) *toolregistryv1.Tool {
-	return &toolregistryv1.Tool{
-		Name: t.Name, Title: t.Title, Description: t.Description, Source: t.Source, InputSchemaJson: t.Schema,
+	p := &toolregistryv1.Tool{
+		Name: t.Name, WireName: t.Wire, Title: t.Title, Description: t.Description, Source: t.Source, InputSchemaJson: t.Schema,
+		OutputSchemaJson: t.OutputSchema, RawJson: t.JSON,
 		Annotations: &toolregistryv1.Annotations{
 			ReadOnly: t.Hints.ReadOnly, Destructive: t.Hints.Destructive, Idempotent: t.Hints.Idempotent, OpenWorld: t.Hints.OpenWorld,
 		},
 		Delivers: t.Delivers, Surfaces: t.Surfaces, ArgumentCount: int32(t.Arguments), Audiences: t.Audiences, EngineLocal: t.EngineLocal,
-		Digest: t.Digest, Quarantine: t.Quarantine,
+		Digest: t.Digest, Change: t.Change, Quarantine: t.Quarantine,
 	}
+	for provider, shown := range t.Shown {
+		if shown.Refused != "" {
+			p.ProviderQuarantine = with(p.ProviderQuarantine, provider, shown.Refused)
+		} else {
+			p.ProviderSchemas = with(p.ProviderSchemas, provider, shown.Schema)
+		}
+	}
+	return p
+}
+
+func with(m map[string]string, key, value string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
 }

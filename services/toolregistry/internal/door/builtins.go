@@ -3,6 +3,7 @@ package door
 import (
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/catalogue"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/projection"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/surface"
 )
 
@@ -27,8 +28,8 @@ func Builtins(all *catalogue.Catalogue) func(*companyv1.Company) []*surface.Tool
 // Row answers a declared tool as a row of a surface.
 func Row(tool *catalogue.Tool) *surface.Tool {
 	return &surface.Tool{
-		Name: tool.Name, Raw: tool.Name, Description: tool.Description, Source: surface.Builtin,
-		Schema: string(tool.Schema), Arguments: tool.Arguments,
+		Name: tool.Name, Raw: tool.Name, Wire: surface.WireName(tool.Name), Description: tool.Description, Source: surface.Builtin,
+		Schema: string(tool.Schema), Arguments: tool.Arguments, Shown: projection.All(string(tool.Schema)),
 		Hints:    surface.Hints{ReadOnly: tool.ReadOnly, Destructive: tool.Destructive, Idempotent: tool.Idempotent, OpenWorld: tool.OpenWorld},
 		Delivers: tool.Delivers, Audiences: tool.Audiences, EngineLocal: tool.EngineLocal, Digest: tool.Digest,
 	}

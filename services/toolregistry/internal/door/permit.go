@@ -6,6 +6,7 @@ import (
 
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/catalogue"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/surface"
 )
 
 // permit decides whether this caller may call this tool now.
@@ -21,6 +22,9 @@ func (d *Door) permit(_ context.Context, p *passage) error {
 	case p.tool.Quarantine != "":
 		return fault.New(fault.Unavailable, "`%s` of %s cannot be called: %s.", p.tool.Name, p.tool.Source, p.tool.Quarantine).
 			WithReason("QUARANTINED")
+	case p.tool.Change == surface.Held:
+		return fault.New(fault.Forbidden, "`%s` of %s is not what it was when it was first seen, and waits until an operator has accepted its new "+
+			"definition (`bullpen tools changes`). Do without it for now.", p.tool.Name, p.tool.Source).WithReason("TOOL_HELD")
 	default:
 		return nil
 	}

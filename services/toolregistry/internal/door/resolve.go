@@ -28,7 +28,8 @@ func (d *Door) resolve(ctx context.Context, p *passage) error {
 		return d.unresolved(p, seen)
 	}
 	p.tool = tool
-	p.record.Source = tool.Source
+	// The audit knows a tool by one name, whichever the caller took.
+	p.record.Tool, p.record.Source = tool.Name, tool.Source
 	if tool.Source == surface.Builtin {
 		p.builtin, _ = d.Catalogue.Lookup(tool.Name)
 	}

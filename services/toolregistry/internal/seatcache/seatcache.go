@@ -1,10 +1,11 @@
 // Package seatcache keeps the surface of every seat current, so that listing tools and calling one cost no look at mcphost.
 //
 //	event or new revision ─► stale ─► the next caller asks mcphost ─► same digest: the surface stays
-//	                                                               └► another: built anew
+//	                                                               └► another: read, judged, built anew
 //
 // A surface that cannot be refreshed is served as it was: old knowledge beats none. A seat that was never seen gets the suite's
 // own tools, and every server as missing with the reason. Nothing waits for mcphost twice: callers of one seat share the look.
+// Definitions are read once, however many seats see them.
 package seatcache
 
 import (
@@ -15,10 +16,9 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/sighting"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/surface"
 )
 
@@ -38,9 +38,18 @@ type Host interface {
 	ListServerTools(ctx context.Context, req *mcphostv1.ListServerToolsRequest) (*mcphostv1.ListServerToolsResponse, error)
 }
 
+// Memory knows what servers' tools were, so that one that changed is noticed.
+type Memory interface {
+	// JudgeTools answers which of the definitions that are shown are not known.
+	JudgeTools(ctx context.Context, listings []sighting.Listing) (map[sighting.Entry]bool, error)
+	// Acceptances answers a number that moves when what is known does, by somebody's decision.
+	Acceptances(ctx context.Context) (int64, error)
+}
+
 // Options are what a cache needs.
 type Options struct {
-	Host Host
+	Host   Host
+	Memory Memory
 	// Builtins answers the suite's own tools that a company runs.
 	Builtins func(*companyv1.Company) []*surface.Tool
 	Log      *slog.Logger
@@ -50,6 +59,7 @@ type Options struct {
 // Cache holds a surface a seat. Safe for concurrent use.
 type Cache struct {
 	options Options
+	reader  surface.Reader
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -59,12 +69,19 @@ type Cache struct {
 type entry struct {
 	look sync.Mutex // one look at a time
 
-	mu       sync.Mutex
-	surface  *surface.Surface
-	digest   string // of mcphost's answer
-	revision string
-	stale    bool
-	until    time.Time
+	mu      sync.Mutex
+	surface *surface.Surface
+	basis   basis
+	stale   bool
+	until   time.Time
+}
+
+// basis is what a surface was built of.
+type basis struct {
+	servers     []surface.Server
+	digest      string // of mcphost's answer; empty for none
+	revision    string
+	acceptances int64
 }
 
 // New makes an empty cache.
@@ -141,7 +158,7 @@ func (c *Cache) entry(seat string) *entry {
 func (e *entry) current(revision string, now time.Time) *surface.Surface {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.surface == nil || e.stale || e.revision != revision || !now.Before(e.until) {
+	if e.surface == nil || e.stale || e.basis.revision != revision || !now.Before(e.until) {
 		return nil
 	}
 	return e.surface
@@ -160,89 +177,36 @@ func (e *entry) invalidate() {
 }
 
 // begin answers what there is, and takes the mark of staleness: an event that arrives during the look sets it again.
-func (e *entry) begin() (seen bool, digest, revision string) {
+func (e *entry) begin() (seen bool, was basis) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stale = false
-	return e.surface != nil, e.digest, e.revision
+	return e.surface != nil, e.basis
 }
 
 func (c *Cache) refresh(ctx context.Context, e *entry, company *companyv1.Company, seat string) *surface.Surface {
-	seen, digest, revision := e.begin()
-	answer, err := c.ask(ctx, company, seat, seen)
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	// The look serves every caller of the seat, so it is on nobody's deadline but its own.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startWait+lookTimeout)
+	defer cancel()
+	seen, was := e.begin()
+	now, believed, err := c.look(ctx, company, seat, seen, was)
 	if err != nil {
 		c.options.Log.WarnContext(ctx, "tools of mcp servers cannot be listed", "seat", seat, "error", err)
-		if e.surface == nil || e.revision != company.GetRevisionId() {
-			e.surface = surface.Build(c.options.Builtins(company), unreachable(company))
-			e.digest, e.revision = "", company.GetRevisionId()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.surface == nil || e.basis.revision != company.GetRevisionId() {
+			e.surface = surface.Build(c.options.Builtins(company), unreachable(company, err))
+			e.basis = basis{revision: company.GetRevisionId()}
 		}
 		e.until = c.options.Now().Add(failedFor)
 		return e.surface
 	}
-	if !seen || digest == "" || digest != answer.GetDigest() || revision != company.GetRevisionId() {
-		e.surface = surface.Build(c.options.Builtins(company), serversOf(company, answer))
+	built := e.known()
+	if !seen || was.digest == "" || now.digest != was.digest || now.revision != was.revision || now.acceptances != was.acceptances {
+		built = surface.Build(c.options.Builtins(company), now.servers)
 	}
-	e.digest, e.revision = answer.GetDigest(), company.GetRevisionId()
-	e.until = c.options.Now().Add(believedFor(answer))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.surface, e.basis, e.until = built, now, c.options.Now().Add(believed)
 	return e.surface
-}
-
-// ask looks at mcphost, on nobody's deadline but its own: the answer serves every caller of the seat. A company without servers
-// needs no look.
-func (c *Cache) ask(ctx context.Context, company *companyv1.Company, seat string, seen bool) (*mcphostv1.ListServerToolsResponse, error) {
-	if len(company.GetMcpServers()) == 0 {
-		return &mcphostv1.ListServerToolsResponse{}, nil
-	}
-	request, wait := &mcphostv1.ListServerToolsRequest{Seat: seat}, time.Duration(0)
-	if !seen {
-		wait = startWait
-		request.Wait = durationpb.New(wait)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+lookTimeout)
-	defer cancel()
-	return c.options.Host.ListServerTools(ctx, request)
-}
-
-func believedFor(answer *mcphostv1.ListServerToolsResponse) time.Duration {
-	for _, server := range answer.GetServers() {
-		switch server.GetState() {
-		case "spawn", "initialise", "shutdown":
-			return startingFor
-		}
-	}
-	return settledFor
-}
-
-// serversOf joins what mcphost says with the operator's word on each server's tools.
-func serversOf(company *companyv1.Company, answer *mcphostv1.ListServerToolsResponse) []surface.Server {
-	overrides := map[string]map[string]surface.Hints{}
-	for _, declared := range company.GetMcpServers() {
-		overrides[declared.GetName()] = hintsOf(declared)
-	}
-	var servers []surface.Server
-	for _, s := range answer.GetServers() {
-		servers = append(servers, surface.Server{
-			Name: s.GetServer(), Own: s.GetOwn(), State: s.GetState(), Reason: s.GetReason(), Prefix: s.GetToolPrefix(),
-			Surfaces: s.GetSurfaces(), Tools: s.GetToolsJson(), Overrides: overrides[s.GetServer()],
-		})
-	}
-	return servers
-}
-
-func hintsOf(server *companyv1.McpServer) map[string]surface.Hints {
-	hints := map[string]surface.Hints{}
-	for name, a := range server.GetToolAnnotations() {
-		hints[name] = surface.Hints{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld}
-	}
-	return hints
-}
-
-func unreachable(company *companyv1.Company) []surface.Server {
-	var servers []surface.Server
-	for _, declared := range company.GetMcpServers() {
-		servers = append(servers, surface.Server{Name: declared.GetName(), State: "not_reported", Reason: "the service that runs MCP servers cannot be reached"})
-	}
-	return servers
 }

@@ -1,11 +1,12 @@
 // Package surface decides which tools a caller sees and which of them a name means. It is pure: it knows neither contracts nor
 // the network, and the same facts always give the same surface.
 //
-// A name is looked for in one order: the engine's own tools, the servers that run as the seat itself, the company's tools, the
-// servers that the company shares; servers in the order of the document. The first one has the name. Whoever comes later is
-// not hidden but quarantined: it stands in the list with the reason and cannot be called, so that a tool that went missing is
-// seen where it went. The engine's own tools come before everything, because a server that took the name of the tool that
-// ends a turn would keep the seat in it for ever.
+// A tool has two names: the canonical one, and one that every model provider takes ([WireName]); a call takes either. Names are
+// given out in one order: the engine's own tools, the servers that run as the seat itself, the company's tools, the servers that
+// the company shares; servers in the order of the document, and within each of these canonical names before wire names. The
+// first one has the name. Whoever comes later is not hidden but quarantined: it stands in the list with the reason and cannot be
+// called, so that a tool that went missing is seen where it went. The engine's own tools come before everything, because a
+// server that took the name of the tool that ends a turn would keep the seat in it for ever.
 package surface
 
 import (
@@ -15,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/inputschema"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/projection"
 )
 
 // Builtin is the source of the suite's own tools; a server's is [Server].
@@ -50,6 +52,8 @@ func (h Hints) Reads() bool { return h.ReadOnly != nil && *h.ReadOnly }
 type Tool struct {
 	// Name is what it is called by; Raw is the server's own name for it.
 	Name, Raw string
+	// Wire is the name that every model provider takes; empty for a tool that does not have its name.
+	Wire string
 	// Title is for people.
 	Title string
 	// Description is what a model reads.
@@ -60,6 +64,10 @@ type Tool struct {
 	Own bool
 	// Schema is the JSON Schema of the arguments, byte for byte as the server wrote it.
 	Schema string
+	// OutputSchema is the result's; empty when the tool declares none.
+	OutputSchema string
+	// Shown is what becomes of the schema for each model provider, where that is something.
+	Shown map[string]projection.Result
 	// JSON is the tool as its server wrote it; empty for the suite's own.
 	JSON string
 	// Arguments counts what the schema's root names.
@@ -76,6 +84,10 @@ type Tool struct {
 	EngineLocal bool
 	// Digest changes with name, description or schema.
 	Digest string
+	// Definition is the digest of what the server says of it; empty for the suite's own.
+	Definition string
+	// Change is empty, [Changed] or [Held].
+	Change string
 	// Quarantine says why the tool cannot be called; empty when it can.
 	Quarantine string
 	// Check is the compiled schema of an MCP tool that is not quarantined.
@@ -90,7 +102,7 @@ type Missing struct {
 // Surface is what one caller sees. Safe for concurrent use, as it never changes.
 type Surface struct {
 	tools   []*Tool
-	byName  map[string]*Tool
+	names   registrar
 	missing []Missing
 	digest  string
 }
@@ -104,16 +116,16 @@ func (s *Surface) Missing() []Missing { return s.missing }
 // Digest changes when anything on the surface does.
 func (s *Surface) Digest() string { return s.digest }
 
-// Lookup answers the tool that a name means. A quarantined tool is answered only when nothing else has the name.
+// Lookup answers the tool that a name means, canonical or wire. A quarantined tool is answered only when nothing else has the name.
 func (s *Surface) Lookup(name string) (*Tool, bool) {
-	t, ok := s.byName[name]
-	return t, ok
+	t := s.names.holder(name)
+	return t, t != nil
 }
 
-// Names answers every name that can be called, in order.
+// Names answers every canonical name that can be called, in order.
 func (s *Surface) Names() []string {
 	var names []string
-	for name, tool := range s.byName {
+	for name, tool := range s.names.canonical {
 		if tool.Quarantine == "" {
 			names = append(names, name)
 		}
@@ -125,7 +137,7 @@ func (s *Surface) Names() []string {
 // Build settles a surface. builtins are the company's own tools, already without those that it does not run. servers are in the
 // order of the document. Neither is changed.
 func Build(builtins []*Tool, servers []Server) *Surface {
-	s := &Surface{byName: map[string]*Tool{}}
+	s := &Surface{names: newRegistrar()}
 	byServer := make([][]*Tool, len(servers))
 	for i, server := range servers {
 		byServer[i] = server.tools()
@@ -134,19 +146,14 @@ func Build(builtins []*Tool, servers []Server) *Surface {
 		}
 	}
 	for _, group := range claims(builtins, servers, byServer) {
-		s.claim(group)
+		s.names.give(group)
 	}
 	s.tools = append(s.tools, builtins...)
 	for _, tools := range byServer {
 		s.tools = append(s.tools, tools...)
 	}
 	for i, tool := range s.tools {
-		if s.byName[tool.Name] == tool || tool.Quarantine != "" {
-			continue
-		}
-		loser := *tool
-		loser.Quarantine = "its name is taken by the tool of " + s.byName[tool.Name].Source
-		s.tools[i] = &loser
+		s.tools[i] = s.names.settle(tool)
 	}
 	s.digest = digestOf(s)
 	return s
@@ -177,21 +184,11 @@ func claims(builtins []*Tool, servers []Server, byServer [][]*Tool) [][]*Tool {
 	return groups
 }
 
-// claim gives each tool its name if it is free. One that is quarantined already keeps a name only until another wants it.
-func (s *Surface) claim(tools []*Tool) {
-	for _, tool := range tools {
-		holder, taken := s.byName[tool.Name]
-		if !taken || holder.Quarantine != "" && tool.Quarantine == "" {
-			s.byName[tool.Name] = tool
-		}
-	}
-}
-
 // digestOf covers all that a caller of the list can see.
 func digestOf(s *Surface) string {
 	h := sha256.New()
 	for _, t := range s.tools {
-		fmt.Fprintf(h, "%q %q %q %q %q %q\n", t.Name, t.Source, t.Digest, t.Delivers, t.Quarantine, hintText(t.Hints))
+		fmt.Fprintf(h, "%q %q %q %q %q %q %q %q %q\n", t.Name, t.Wire, t.Source, t.Digest, t.Definition, t.Delivers, t.Change, t.Quarantine, hintText(t.Hints))
 	}
 	for _, m := range s.missing {
 		fmt.Fprintf(h, "%q\n", m)

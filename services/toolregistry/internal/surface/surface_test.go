@@ -14,6 +14,8 @@ func builtin(name string, engineLocal bool) *surface.Tool {
 
 func listed(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 
+func read(texts ...string) []*surface.Definition { return new(surface.Reader).Read(texts) }
+
 func find(t *testing.T, s *surface.Surface, name, source string) *surface.Tool {
 	t.Helper()
 	for _, tool := range s.Tools() {
@@ -30,8 +32,8 @@ func TestASeatsOwnServersComeBeforeTheCompanys(t *testing.T) {
 	s := surface.Build(
 		[]*surface.Tool{builtin("search", false), builtin("submit_work", true)},
 		[]surface.Server{
-			{Name: "wiki", State: surface.Ready, Tools: []string{listed("search"), listed("read")}},
-			{Name: "mine", State: surface.Ready, Own: true, Tools: []string{listed("search"), listed("read"), listed("submit_work")}},
+			{Name: "wiki", State: surface.Ready, Tools: read(listed("search"), listed("read"))},
+			{Name: "mine", State: surface.Ready, Own: true, Tools: read(listed("search"), listed("read"), listed("submit_work"))},
 		})
 	for name, source := range map[string]string{"search": "mcp:mine", "read": "mcp:mine", "submit_work": surface.Builtin} {
 		tool, ok := s.Lookup(name)
@@ -47,8 +49,8 @@ func TestASeatsOwnServersComeBeforeTheCompanys(t *testing.T) {
 
 func TestTheDocumentsOrderSettlesCollisionsOfServers(t *testing.T) {
 	t.Parallel()
-	first := surface.Server{Name: "a", State: surface.Ready, Tools: []string{listed("get")}}
-	second := surface.Server{Name: "b", State: surface.Ready, Tools: []string{listed("get")}}
+	first := surface.Server{Name: "a", State: surface.Ready, Tools: read(listed("get"))}
+	second := surface.Server{Name: "b", State: surface.Ready, Tools: read(listed("get"))}
 	for range 20 {
 		tool, _ := surface.Build(nil, []surface.Server{first, second}).Lookup("get")
 		require.Equal(t, "mcp:a", tool.Source)
@@ -59,10 +61,10 @@ func TestTheDocumentsOrderSettlesCollisionsOfServers(t *testing.T) {
 
 func TestABadToolIsQuarantinedAlone(t *testing.T) {
 	t.Parallel()
-	s := surface.Build(nil, []surface.Server{{Name: "odd", State: surface.Ready, Tools: []string{
+	s := surface.Build(nil, []surface.Server{{Name: "odd", State: surface.Ready, Tools: read(
 		listed("good"), listed("good"), `{"name":"rootless","inputSchema":{"type":"array"}}`, `{"name":"schemaless"}`, `[]`, `{"inputSchema":{}}`,
 		listed("two words"),
-	}}})
+	)}})
 	require.Equal(t, []string{"good"}, s.Names())
 	require.Contains(t, find(t, s, "rootless", "mcp:odd").Quarantine, "type: object")
 	require.NotEmpty(t, find(t, s, "schemaless", "mcp:odd").Quarantine)
@@ -76,10 +78,10 @@ func TestABadToolIsQuarantinedAlone(t *testing.T) {
 
 func TestWhatATerminalWouldObeyIsNotShown(t *testing.T) {
 	t.Parallel()
-	s := surface.Build(nil, []surface.Server{{Name: "odd", State: surface.Ready, Tools: []string{
+	s := surface.Build(nil, []surface.Server{{Name: "odd", State: surface.Ready, Tools: read(
 		`{"name":"say","title":"a\u0007b","description":"one\u0000\u001b[31m\n\ttwo \u202ethree","inputSchema":{"type":"object"}}`,
 		listed(`\u202ereply`), listed(`new\nline`), listed(`prüfe`),
-	}}})
+	)}})
 	say := find(t, s, "say", "mcp:odd")
 	require.Equal(t, "ab", say.Title)
 	require.Equal(t, "one[31m\n\ttwo three", say.Description)
@@ -91,8 +93,8 @@ func TestWhatATerminalWouldObeyIsNotShown(t *testing.T) {
 func TestAQuarantinedToolLeavesItsNameToOthers(t *testing.T) {
 	t.Parallel()
 	s := surface.Build(nil, []surface.Server{
-		{Name: "a", State: surface.Ready, Tools: []string{`{"name":"get"}`}},
-		{Name: "b", State: surface.Ready, Tools: []string{listed("get")}},
+		{Name: "a", State: surface.Ready, Tools: read(`{"name":"get"}`)},
+		{Name: "b", State: surface.Ready, Tools: read(listed("get"))},
 	})
 	tool, _ := s.Lookup("get")
 	require.Equal(t, "mcp:b", tool.Source)
@@ -103,11 +105,11 @@ func TestHintsStayThreeValuedAndTheOperatorHasTheLastWord(t *testing.T) {
 	yes, no := true, false
 	s := surface.Build(nil, []surface.Server{{
 		Name: "gh", Prefix: "gh_", State: surface.Ready, Surfaces: []string{"github"},
-		Tools: []string{
+		Tools: read(
 			`{"name":"read","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`,
 			`{"name":"silent","inputSchema":{"type":"object"}}`,
 			`{"name":"liar","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"openWorldHint":true}}`,
-		},
+		),
 		Overrides: map[string]surface.Hints{"silent": {ReadOnly: &yes}, "gh_silent": {Idempotent: &yes}, "gh_liar": {ReadOnly: &no}},
 	}})
 	read, _ := s.Lookup("gh_read")
@@ -127,10 +129,10 @@ func TestHintsStayThreeValuedAndTheOperatorHasTheLastWord(t *testing.T) {
 func TestTheDigestChangesWithWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	build := func(servers ...surface.Server) string { return surface.Build(nil, servers).Digest() }
-	a := surface.Server{Name: "a", State: surface.Ready, Tools: []string{listed("get")}}
+	a := surface.Server{Name: "a", State: surface.Ready, Tools: read(listed("get"))}
 	require.Equal(t, build(a), build(a))
 	changed := a
-	changed.Tools = []string{`{"name":"get","description":"now otherwise","inputSchema":{"type":"object"}}`}
+	changed.Tools = read(`{"name":"get","description":"now otherwise","inputSchema":{"type":"object"}}`)
 	require.NotEqual(t, build(a), build(changed))
 	failed := surface.Server{Name: "a", State: "failed", Reason: "no such program"}
 	require.NotEqual(t, build(a), build(failed))
@@ -140,7 +142,7 @@ func TestTheDigestChangesWithWhatIsSeen(t *testing.T) {
 func TestSchemasKeepTheirBytes(t *testing.T) {
 	t.Parallel()
 	schema := `{"type":"object","properties":{"id":{"type":"integer","maximum":9007199254740993, "x-icon":"é"}}}`
-	s := surface.Build(nil, []surface.Server{{Name: "a", State: surface.Ready, Tools: []string{`{"name":"get","inputSchema":` + schema + `,"_meta":{"n":1}}`}}})
+	s := surface.Build(nil, []surface.Server{{Name: "a", State: surface.Ready, Tools: read(`{"name":"get","inputSchema":` + schema + `,"_meta":{"n":1}}`)}})
 	tool, _ := s.Lookup("get")
 	require.Equal(t, schema, tool.Schema)
 	require.Equal(t, 1, tool.Arguments)
