@@ -62,7 +62,9 @@ type Approval struct {
 	// The audit's id of the approved call.
 	AuditId string `protobuf:"bytes,18,opt,name=audit_id,json=auditId,proto3" json:"audit_id,omitempty"`
 	// The operation of the call.
-	OperationId   string `protobuf:"bytes,19,opt,name=operation_id,json=operationId,proto3" json:"operation_id,omitempty"`
+	OperationId string `protobuf:"bytes,19,opt,name=operation_id,json=operationId,proto3" json:"operation_id,omitempty"`
+	// Surfaces on which the approved call put something in front of somebody; `asked` is where the turn was asked.
+	Reached       []string `protobuf:"bytes,20,rep,name=reached,proto3" json:"reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -230,11 +232,18 @@ func (x *Approval) GetOperationId() string {
 	return ""
 }
 
+func (x *Approval) GetReached() []string {
+	if x != nil {
+		return x.Reached
+	}
+	return nil
+}
+
 var File_bullpen_toolregistry_v1_approval_proto protoreflect.FileDescriptor
 
 const file_bullpen_toolregistry_v1_approval_proto_rawDesc = "" +
 	"\n" +
-	"&bullpen/toolregistry/v1/approval.proto\x12\x17bullpen.toolregistry.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf9\x04\n" +
+	"&bullpen/toolregistry/v1/approval.proto\x12\x17bullpen.toolregistry.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x93\x05\n" +
 	"\bApproval\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x14\n" +
@@ -261,7 +270,8 @@ const file_bullpen_toolregistry_v1_approval_proto_rawDesc = "" +
 	"callStatus\x12\x16\n" +
 	"\x06result\x18\x11 \x01(\tR\x06result\x12\x19\n" +
 	"\baudit_id\x18\x12 \x01(\tR\aauditId\x12!\n" +
-	"\foperation_id\x18\x13 \x01(\tR\voperationIdB\xf3\x01\n" +
+	"\foperation_id\x18\x13 \x01(\tR\voperationId\x12\x18\n" +
+	"\areached\x18\x14 \x03(\tR\areachedB\xf3\x01\n" +
 	"\x1bcom.bullpen.toolregistry.v1B\rApprovalProtoP\x01ZGgithub.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1;toolregistryv1\xa2\x02\x03BTX\xaa\x02\x17Bullpen.Toolregistry.V1\xca\x02\x17Bullpen\\Toolregistry\\V1\xe2\x02#Bullpen\\Toolregistry\\V1\\GPBMetadata\xea\x02\x19Bullpen::Toolregistry::V1b\x06proto3"
 
 var (

@@ -139,7 +139,7 @@ func (*ApprovalEvent_ApprovalSettled) isApprovalEvent_Fact() {}
 // ApprovalRequested says that a call waits.
 type ApprovalRequested struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The approval, without its arguments.
+	// The approval. A text that no message can take is described by its size and digest.
 	Approval      *Approval `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -185,7 +185,7 @@ func (x *ApprovalRequested) GetApproval() *Approval {
 // ApprovalSettled says how a question ended. The seat that asked is owed it as mail.
 type ApprovalSettled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The approval, without its arguments, with the result of the call.
+	// The approval, with the whole result of the call. A text that no message can take is described by its size and digest.
 	Approval      *Approval `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

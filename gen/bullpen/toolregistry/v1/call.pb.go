@@ -43,7 +43,7 @@ type CallRecord struct {
 	ArgumentsJson string `protobuf:"bytes,8,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	// What was answered, whole, or the refusal's sentence.
 	Result string `protobuf:"bytes,9,opt,name=result,proto3" json:"result,omitempty"`
-	// `ok`, `refused` or `failed`.
+	// `ok`, `refused`, `failed`, or `parked` for a call that waits for a person and was not made.
 	Status string `protobuf:"bytes,10,opt,name=status,proto3" json:"status,omitempty"`
 	// The class of a refusal.
 	RefusalClass string `protobuf:"bytes,11,opt,name=refusal_class,json=refusalClass,proto3" json:"refusal_class,omitempty"`

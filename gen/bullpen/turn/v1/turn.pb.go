@@ -395,7 +395,7 @@ type Call struct {
 	Source string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
 	// As the model wrote them.
 	ArgumentsJson string `protobuf:"bytes,4,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// `planned`, `dispatched`, `done`, `failed` or `unknown`.
+	// `planned`, `dispatched`, `done`, `failed`, `unknown`, or `parked` for a call that waits for a person and was not made.
 	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	// What the model read; absent until it ended.
 	Result *string `protobuf:"bytes,6,opt,name=result,proto3,oneof" json:"result,omitempty"`

@@ -81,7 +81,7 @@ export const ApprovalEventSchema: GenMessage<ApprovalEvent> = /*@__PURE__*/
  */
 export type ApprovalRequested = Message<"bullpen.toolregistry.v1.ApprovalRequested"> & {
   /**
-   * The approval, without its arguments.
+   * The approval. A text that no message can take is described by its size and digest.
    *
    * @generated from field: bullpen.toolregistry.v1.Approval approval = 1;
    */
@@ -102,7 +102,7 @@ export const ApprovalRequestedSchema: GenMessage<ApprovalRequested> = /*@__PURE_
  */
 export type ApprovalSettled = Message<"bullpen.toolregistry.v1.ApprovalSettled"> & {
   /**
-   * The approval, without its arguments, with the result of the call.
+   * The approval, with the whole result of the call. A text that no message can take is described by its size and digest.
    *
    * @generated from field: bullpen.toolregistry.v1.Approval approval = 1;
    */

@@ -84,7 +84,7 @@ export type CallRecord = Message<"bullpen.toolregistry.v1.CallRecord"> & {
   result: string;
 
   /**
-   * `ok`, `refused` or `failed`.
+   * `ok`, `refused`, `failed`, or `parked` for a call that waits for a person and was not made.
    *
    * @generated from field: string status = 10;
    */

@@ -301,7 +301,7 @@ export type Call = Message<"bullpen.turn.v1.Call"> & {
   argumentsJson: string;
 
   /**
-   * `planned`, `dispatched`, `done`, `failed` or `unknown`.
+   * `planned`, `dispatched`, `done`, `failed`, `unknown`, or `parked` for a call that waits for a person and was not made.
    *
    * @generated from field: string state = 5;
    */
