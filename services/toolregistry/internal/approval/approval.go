@@ -88,8 +88,8 @@ type Call struct {
 	Result       string
 	RefusalClass string
 	Outcome      string
-	// Delivered is where it put something in front of somebody.
-	Delivered string
+	// Reached are the surfaces on which it put something in front of somebody; `asked` is where the turn was asked.
+	Reached []string
 	// AuditID is drawn when the call is approved, so that it is recorded once.
 	AuditID string
 }

@@ -107,7 +107,10 @@ func (c *Approved) Call(ctx context.Context, auditID string) approval.Call {
 		return ended(d.refuse(ctx, p, err))
 	}
 	a := d.answer(ctx, p, raw)
-	made := approval.Call{Status: approval.OK, Result: a.Text, Outcome: a.Receipt.GetOutcome(), Delivered: a.Delivered}
+	made := approval.Call{Status: approval.OK, Result: a.Text, Outcome: a.Receipt.GetOutcome()}
+	if a.Delivered != "" {
+		made.Reached = p.reached()
+	}
 	switch {
 	case a.Failed:
 		made.Status = approval.Failed
@@ -115,6 +118,14 @@ func (c *Approved) Call(ctx context.Context, auditID string) approval.Call {
 		made.Status = approval.Unknown
 	}
 	return made
+}
+
+// reached answers the surfaces that a successful call of the tool reaches.
+func (p *passage) reached() []string {
+	if len(p.tool.Surfaces) > 0 {
+		return p.tool.Surfaces
+	}
+	return []string{p.tool.Delivers}
 }
 
 // mayTryAgain reports a failure of the owner of a tool of ours after which the call can be made again, as its operation lands once.

@@ -65,7 +65,10 @@ func (d *Door) standing(ctx context.Context, p *passage, a *approval.Approval) (
 		}
 		d.keep(ctx, p)
 		answer := &Answer{
-			Text: a.Call.Result, Failed: a.Call.Status == approval.Failed, Source: p.tool.Source, Delivered: a.Call.Delivered, AuditID: p.record.ID,
+			Text: a.Call.Result, Failed: a.Call.Status == approval.Failed, Source: p.tool.Source, AuditID: p.record.ID,
+		}
+		if len(a.Call.Reached) > 0 {
+			answer.Delivered = p.tool.Delivers
 		}
 		if a.Call.Outcome != "" {
 			answer.Receipt = &toolv1.Receipt{Outcome: a.Call.Outcome}

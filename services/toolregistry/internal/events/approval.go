@@ -82,6 +82,7 @@ func ApprovalToProto(a *approval.Approval) *toolregistryv1.Approval {
 		Result:          a.Call.Result,
 		AuditId:         a.Call.AuditID,
 		OperationId:     a.OperationID,
+		Reached:         a.Call.Reached,
 	}
 	if !a.DecidedAt.IsZero() {
 		out.DecideTime = timestamppb.New(a.DecidedAt)

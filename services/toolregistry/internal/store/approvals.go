@@ -35,7 +35,7 @@ func NewApprovals(pool *pgxpool.Pool, encode EncodeApprovalFunc, wake func(), no
 const (
 	approvalColumns = `approval_id, state, seat, display_name, turn_id, work_key, conversation_key, revision_id, tool, source, digest,
        arguments, arguments_shown, call_id, operation_id, repeatable, rule, reason, created_at, expires_at, decided_by, decided_at, note,
-       call_status, result, refusal_class, outcome, delivered, audit_id, runner, run_until`
+       call_status, result, refusal_class, outcome, reached, audit_id, runner, run_until`
 
 	// insertApproval is called by Ask: a call that has asked already does not ask again.
 	insertApproval = `
@@ -50,7 +50,7 @@ on conflict (seat, ask_key) do nothing`
 	// updateApproval is called by Change, under the row's lock. What was asked never changes.
 	updateApproval = `
 update approvals set state = $2, decided_by = $3, decided_at = $4, note = $5, call_status = $6, result = $7, refusal_class = $8,
-    outcome = $9, delivered = $10, audit_id = $11, runner = $12, run_until = $13
+    outcome = $9, reached = $10, audit_id = $11, runner = $12, run_until = $13
 where approval_id = $1`
 
 	// drawFact is called by announce.
@@ -106,7 +106,7 @@ func (s *Approvals) Change(ctx context.Context, id uuid.UUID, verb func(*approva
 			return err
 		}
 		_, err := tx.Exec(ctx, updateApproval, a.ID, a.State, a.DecidedBy, nullable(a.DecidedAt), a.Note, a.Call.Status, a.Call.Result,
-			a.Call.RefusalClass, a.Call.Outcome, a.Call.Delivered, a.Call.AuditID, a.Runner, nullable(a.RunUntil))
+			a.Call.RefusalClass, a.Call.Outcome, present(a.Call.Reached), a.Call.AuditID, a.Runner, nullable(a.RunUntil))
 		if err != nil {
 			return fmt.Errorf("keep the approval: %w", err)
 		}
@@ -150,7 +150,7 @@ func columnsOfApproval(a *approval.Approval) []any {
 	return []any{
 		a.ID, a.State, a.Asker.Seat, a.Asker.DisplayName, a.Asker.TurnID, a.Asker.WorkKey, a.Asker.ConversationKey, a.Asker.RevisionID,
 		a.Tool, a.Source, a.Digest, a.Arguments, a.Shown, a.CallID, a.OperationID, a.Repeatable, a.Rule, a.Reason, a.CreatedAt, a.ExpiresAt,
-		a.DecidedBy, nullable(a.DecidedAt), a.Note, a.Call.Status, a.Call.Result, a.Call.RefusalClass, a.Call.Outcome, a.Call.Delivered, a.Call.AuditID,
+		a.DecidedBy, nullable(a.DecidedAt), a.Note, a.Call.Status, a.Call.Result, a.Call.RefusalClass, a.Call.Outcome, present(a.Call.Reached), a.Call.AuditID,
 		a.Runner, nullable(a.RunUntil),
 	}
 }
@@ -161,7 +161,10 @@ func scanApproval(row pgx.Row) (*approval.Approval, error) {
 	err := row.Scan(&a.ID, &a.State, &a.Asker.Seat, &a.Asker.DisplayName, &a.Asker.TurnID, &a.Asker.WorkKey, &a.Asker.ConversationKey,
 		&a.Asker.RevisionID, &a.Tool, &a.Source, &a.Digest, &a.Arguments, &a.Shown, &a.CallID, &a.OperationID, &a.Repeatable, &a.Rule, &a.Reason,
 		&a.CreatedAt, &a.ExpiresAt, &a.DecidedBy, &decidedAt, &a.Note, &a.Call.Status, &a.Call.Result, &a.Call.RefusalClass,
-		&a.Call.Outcome, &a.Call.Delivered, &a.Call.AuditID, &a.Runner, &runUntil)
+		&a.Call.Outcome, &a.Call.Reached, &a.Call.AuditID, &a.Runner, &runUntil)
+	if len(a.Call.Reached) == 0 {
+		a.Call.Reached = nil
+	}
 	if decidedAt != nil {
 		a.DecidedAt = *decidedAt
 	}
@@ -169,6 +172,14 @@ func scanApproval(row pgx.Row) (*approval.Approval, error) {
 		a.RunUntil = *runUntil
 	}
 	return &a, err
+}
+
+// present writes an empty list as one.
+func present(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
 }
 
 func nullable(t time.Time) *time.Time {

@@ -39,7 +39,7 @@ create table approvals (
     result           text compression lz4 not null default '',
     refusal_class    text not null default '',
     outcome          text not null default '',
-    delivered        text not null default '',
+    reached          text[] not null default '{}',
     audit_id         text not null default '',
     -- Who makes the approved call, and until when nobody else may.
     runner           text not null default '',
