@@ -39,7 +39,7 @@ func TestServersThatMisbehaveAtTheStartBecomeReadyAllTheSame(t *testing.T) {
 		require.Len(t, s.GetToolsJson(), names, mode)
 		answer, err := n.call(t.Context(), "", "s-"+mode, "echo", `{"n": 9007199254740993}`)
 		require.NoError(t, err, mode)
-		require.Contains(t, answer.GetResultJson(), `{"n":9007199254740993}`, mode)
+		require.Contains(t, answer.GetResultJson(), `{"n": 9007199254740993}`, mode)
 	}
 	// Reports follow within moments.
 	require.Eventually(t, func() bool {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -67,6 +68,8 @@ type Process struct {
 	finished chan struct{} // closed once reaped and the pipes are closed
 	exited   chan struct{} // closed once reaped
 	stop     sync.Once
+
+	wrote atomic.Bool // something was written to its input
 
 	mu    sync.Mutex
 	cause error
@@ -157,6 +160,7 @@ func (p *Process) Write(data []byte) error {
 	p.write.Lock()
 	defer p.write.Unlock()
 	_ = p.stdin.SetWriteDeadline(time.Now().Add(stall))
+	defer p.wrote.Store(true)
 	if n, err := p.stdin.Write(data); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			p.abandon(fmt.Errorf("it did not read its input for %s", stall))
@@ -171,6 +175,23 @@ func (p *Process) Write(data []byte) error {
 		return why
 	}
 	return nil
+}
+
+// Reads reports whether the child took what was written to its input first: it is up then, and installs nothing any more. Where the
+// system does not tell, it is taken to.
+func (p *Process) Reads() bool {
+	if !p.wrote.Load() {
+		return false
+	}
+	connection, err := p.stdin.SyscallConn()
+	if err != nil {
+		return false
+	}
+	left, known := 0, false
+	if connection.Control(func(fd uintptr) { left, known = unread(fd) }) != nil {
+		return false
+	}
+	return left == 0 || !known
 }
 
 // Stop ends the child and answers when it is reaped and its pipes are closed. It is bounded whatever the child does.

@@ -160,8 +160,8 @@ func (f *Fleet) ready(ctx context.Context, c Call, before *session.Session) (*in
 	}
 }
 
-// begin waits for the instance to be ready and counts a call. It answers neither session nor error when the instance is being
-// replaced.
+// begin waits for the instance to be ready and counts a call; tool is empty for one of no tool. It answers neither session nor error
+// when the instance is being replaced.
 func (i *instance) begin(ctx context.Context, tool string, before *session.Session) (s *session.Session, err error) {
 	i.mu.Lock()
 	i.calls++ // one that is waited for is not idle
@@ -182,7 +182,7 @@ func (i *instance) begin(ctx context.Context, tool string, before *session.Sessi
 			return nil, nil
 		case state == server.Ready && i.session != nil && i.session != before:
 			defer i.mu.Unlock()
-			if _, ok := i.catalogue.hints[tool]; !ok {
+			if _, ok := i.catalogue.hints[tool]; !ok && tool != "" {
 				return nil, fault.New(fault.NotFound, "The MCP server %q has no tool %q.", i.id.server, tool).WithField("tool")
 			}
 			i.usedAt = now

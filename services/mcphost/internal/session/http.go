@@ -3,23 +3,36 @@ package session
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/wire"
 )
 
-// maxEvent is the longest message that is read over HTTP.
-const maxEvent = 64 << 20
+const (
+	// maxMessage is the longest message that is read over HTTP.
+	maxMessage = 64 << 20
+	// maxRefusal is how much of a body is read that comes with a status of refusal.
+	maxRefusal = 64 << 10
+	// goodbye bounds the end of a session at the server.
+	goodbye = 2 * time.Second
+
+	headerSession = "Mcp-Session-Id"
+	headerVersion = "MCP-Protocol-Version"
+	headerMethod  = "Mcp-Method"
+	headerName    = "Mcp-Name"
+	headerParam   = "Mcp-Param-"
+	headerLast    = "Last-Event-ID"
+	typeJSON      = "application/json"
+	typeEvents    = "text/event-stream"
+)
 
 // HTTP is a server at an address.
 type HTTP struct {
@@ -27,6 +40,9 @@ type HTTP struct {
 	URL string
 	// Headers go with every request, and to this host only.
 	Headers map[string]string
+	// SSE says that the server speaks the transport of 2024-11-05, with one stream of events for all answers. Otherwise that is what
+	// is tried when it turns the newer one away.
+	SSE bool
 	// Authorize stands between the requests and the network where the server wants a token; nil for nothing. An error of its
 	// with a method TurnedAway is one of a request that the server turned away unread.
 	Authorize func(http.RoundTripper) http.RoundTripper
@@ -38,275 +54,316 @@ type turnedAway interface {
 	TurnedAway()
 }
 
-// httpTransport is what the SDK's own transport sends its requests through. It adds the headers, refuses to be led to another
-// host, answers the probe in the server's place when the server is silent, and shows the recorder what passes.
-type httpTransport struct {
+// door sends requests to one origin, with the headers that are declared for it, and is not led to another one.
+type door struct {
 	target  *url.URL
 	headers map[string]string
-	records *recorder
 	base    *http.Transport
 	through http.RoundTripper // base, behind what authorises
-	// forgotten is set when the server does not know the session any more.
-	forgotten atomic.Bool
+	client  *http.Client
 }
 
-func newHTTPTransport(h HTTP, records *recorder) (*httpTransport, error) {
+func newDoor(h HTTP) (*door, error) {
 	target, err := url.Parse(h.URL)
 	if err != nil || target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
 		return nil, errors.New("its address is no http or https URL") // the address may hold a secret
 	}
-	t := &httpTransport{target: target, headers: h.Headers, records: records, base: &http.Transport{
-		Proxy:               nil, // the environment of this process is nobody else's business
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 10 * time.Second,
-		MaxIdleConnsPerHost: 32,
-		IdleConnTimeout:     90 * time.Second,
-		ForceAttemptHTTP2:   true,
+	d := &door{target: target, headers: h.Headers, base: &http.Transport{
+		Proxy:                  nil, // the environment of this process is nobody else's business
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxIdleConnsPerHost:    32,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+		ForceAttemptHTTP2:      true,
 	}}
-	t.through = t.base
+	d.through = d.base
 	if h.Authorize != nil {
-		t.through = h.Authorize(t.base)
+		d.through = h.Authorize(d.base)
 	}
-	return t, nil
+	d.client = &http.Client{Transport: d, CheckRedirect: d.redirect}
+	return d, nil
 }
 
-func (t *httpTransport) sdk() mcp.Transport {
-	return &mcp.StreamableClientTransport{
-		Endpoint: t.target.String(), MaxEventSize: maxEvent,
-		HTTPClient: &http.Client{Transport: t, CheckRedirect: t.redirect},
-	}
-}
-
-// redirect follows within the host: the headers are credentials.
-func (t *httpTransport) redirect(r *http.Request, via []*http.Request) error {
+// redirect follows within the origin: the headers are credentials. A redirect that would drop the message is none.
+func (d *door) redirect(r *http.Request, via []*http.Request) error {
 	const most = 3
-	if r.URL.Host != t.target.Host || r.URL.Scheme != t.target.Scheme {
+	switch {
+	case r.URL.Host != d.target.Host || r.URL.Scheme != d.target.Scheme:
 		return errors.New("it redirects to another host, which is not followed")
-	}
-	if len(via) > most {
+	case len(via) > most:
 		return fmt.Errorf("it redirects more than %d times", most)
+	case r.Method != via[0].Method:
+		return errors.New("it redirects without the message, which is not followed")
 	}
 	return nil
 }
 
-func (t *httpTransport) close() { t.base.CloseIdleConnections() }
-
 // RoundTrip implements [http.RoundTripper].
-func (t *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host != t.target.Host {
+func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != d.target.Host || r.URL.Scheme != d.target.Scheme {
 		return nil, errors.New("it leads to another host, which is not followed")
 	}
-	id, method := t.outgoing(r)
 	r = r.Clone(r.Context())
-	for name, value := range t.headers {
+	for name, value := range d.headers {
 		r.Header.Set(name, value)
 	}
-	response, err := t.send(r, id, method)
+	return d.through.RoundTrip(r)
+}
+
+// do makes one request. The error quotes no address.
+func (d *door) do(ctx context.Context, method, to string, body []byte, header http.Header) (*http.Response, error) {
+	var reader io.Reader
+	if body != nil {
+		reader = bytes.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, to, reader)
+	if err != nil {
+		return nil, errors.New("it has an address that cannot be called")
+	}
+	r.Header = header
+	response, err := d.client.Do(r)
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return response, err
+}
+
+// neverArrived reports that an error left the server without the request.
+func neverArrived(err error) bool {
 	var broken *net.OpError
 	var refused turnedAway
-	switch {
-	case errors.As(err, &broken) && broken.Op == "dial", errors.As(err, &refused):
-		t.records.unsent(id)
-		return nil, err
-	case err != nil:
-		return nil, err
-	case response.StatusCode >= http.StatusBadRequest && response.StatusCode < http.StatusInternalServerError:
-		t.records.unsent(id) // turned away before anybody looked at it
-		if r.Header.Get("Mcp-Session-Id") != "" && forgets(response) {
-			t.forgotten.Store(true)
-		}
-	}
-	switch kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) {
-	case "application/json":
-		response.Body = &tee{ReadCloser: response.Body, sink: &document{records: t.records}}
-	case "text/event-stream":
-		response.Body = &tee{ReadCloser: response.Body, sink: &stream{records: t.records}}
-	}
-	return response, nil
+	return errors.As(err, &broken) && broken.Op == "dial" || errors.As(err, &refused)
 }
 
-// forgets reports that a server does not know the session any more. Not all say so as they should, with 404. The body stays whole.
-func forgets(response *http.Response) bool {
-	const enough = 4 << 10
-	switch response.StatusCode {
-	case http.StatusNotFound:
-		return true
-	case http.StatusBadRequest:
-		start := make([]byte, enough)
-		n, err := io.ReadFull(response.Body, start)
-		rest := io.Reader(response.Body)
+// unreachable marks an error of a connection that was never made.
+func unreachable(err error) error {
+	var broken *net.OpError
+	if errors.As(err, &broken) && broken.Op == "dial" {
+		return fmt.Errorf("%w: %w", ErrUnreachable, broken.Err)
+	}
+	return err
+}
+
+// httpLink is Streamable HTTP. Each message of ours is a POST; what the server says about a call comes in the answer to its POST,
+// whole or as a stream of events. A server with sessions may also speak on a stream that it is asked for.
+type httpLink struct {
+	session  *Session
+	door     *door
+	address  string
+	suspects chan struct{}
+	renewing sync.Mutex
+
+	mu       sync.Mutex
+	id       string // of the session, at the server
+	protocol string // agreed on
+}
+
+func newHTTPLink(s *Session, d *door) *httpLink {
+	return &httpLink{session: s, door: d, address: d.target.String(), suspects: make(chan struct{}, 1)}
+}
+
+func (l *httpLink) send(c *call) {
+	ctx, cancel := context.WithCancel(l.session.lifetime)
+	c.release = cancel
+	l.session.background(func(context.Context) {
+		defer cancel()
+		l.exchange(ctx, c)
+	})
+}
+
+func (l *httpLink) post(message []byte) {
+	l.session.background(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		id, header := l.headers(nil)
+		response, err := l.door.do(ctx, http.MethodPost, l.address, message, header)
 		if err != nil {
-			rest = http.NoBody
+			return // a call that depends on it finds out
 		}
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(start[:n]), rest), response.Body}
-		return bytes.Contains(bytes.ToLower(start[:n]), []byte("session"))
+		drain(response.Body)
+		if lost(response.StatusCode, nil, id) {
+			_ = l.renew(ctx, id)
+		}
+	})
+}
+
+// cancels: a newer server sees the stream end; an older one may take that for a break.
+func (l *httpLink) cancels() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.protocol != "" && l.protocol < modern
+}
+
+func (l *httpLink) agreed(protocol string) {
+	l.mu.Lock()
+	l.protocol = protocol
+	l.mu.Unlock()
+	if protocol < modern {
+		l.session.background(l.listen)
+	}
+	l.session.background(l.watch)
+}
+
+// headers answers what goes with a request, and the session it belongs to.
+func (l *httpLink) headers(c *call) (id string, header http.Header) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	header = http.Header{}
+	if c != nil && c.header != nil {
+		header = c.header.Clone()
+	}
+	header.Set("Content-Type", typeJSON)
+	header.Set("Accept", typeJSON+", "+typeEvents)
+	if l.protocol != "" {
+		header.Set(headerVersion, l.protocol)
+	}
+	if l.id != "" {
+		header.Set(headerSession, l.id)
+	}
+	return l.id, header
+}
+
+// exchange sends a call and reads what comes back until it is settled.
+func (l *httpLink) exchange(ctx context.Context, c *call) {
+	for again := false; ; again = true {
+		id, header := l.headers(c)
+		if c.method == methodInitialize {
+			header.Del(headerSession)
+			header.Del(headerVersion)
+		}
+		c.sent.Store(true)
+		response, err := l.door.do(ctx, http.MethodPost, l.address, c.body, header)
+		if err != nil {
+			l.broken(c, err)
+			return
+		}
+		if response.StatusCode < http.StatusBadRequest {
+			l.read(ctx, c, response)
+			return
+		}
+		body := refusalOf(response)
+		if !lost(response.StatusCode, body, id) {
+			l.turnedAway(c, response.StatusCode, body)
+			return
+		}
+		c.sent.Store(false) // nobody looked at it
+		if again {
+			l.session.settle(c, reply{failure: fmt.Errorf("it forgets every session at once (HTTP status %d)", response.StatusCode)})
+			return
+		}
+		if err := l.renew(ctx, id); err != nil {
+			l.session.fail(fmt.Errorf("it forgot the session, and: %w", err))
+			return
+		}
+	}
+}
+
+// broken settles a call for which there was no response.
+func (l *httpLink) broken(c *call, err error) {
+	if neverArrived(err) {
+		c.sent.Store(false)
+	}
+	if l.session.settle(c, reply{failure: unreachable(err)}) {
+		l.suspect()
+	}
+}
+
+// turnedAway settles a call that came back with a status of refusal. A message in the body is the server's own word; otherwise a
+// status of 4xx means that nobody looked at the call.
+func (l *httpLink) turnedAway(c *call, status int, body []byte) {
+	if messages, err := wire.Decode(body); err == nil && len(messages) == 1 && messages[0].Error != nil {
+		l.session.conclude(c, reply{refusal: messages[0].Error})
+		return
+	}
+	if status < http.StatusInternalServerError {
+		c.sent.Store(false)
+	}
+	l.session.settle(c, reply{failure: statusError(status)})
+	if status >= http.StatusInternalServerError {
+		l.suspect()
+	}
+}
+
+// statusError is an answer without a message.
+type statusError int
+
+// Error implements error.
+func (e statusError) Error() string {
+	return fmt.Sprintf("it answered with HTTP status %d (%s)", int(e), http.StatusText(int(e)))
+}
+
+func (l *httpLink) read(ctx context.Context, c *call, response *http.Response) {
+	defer drain(response.Body)
+	if c.method == methodInitialize {
+		l.mu.Lock()
+		l.id = response.Header.Get(headerSession)
+		l.mu.Unlock()
+	}
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch kind {
+	case typeJSON:
+		l.document(c, response.Body)
+	case typeEvents:
+		l.stream(ctx, c, response.Body)
 	default:
-		return false
+		l.session.settle(c, reply{failure: fmt.Errorf("it answered with HTTP status %d and no message", response.StatusCode)})
 	}
 }
 
-// outgoing reads which message a request carries, and tells the recorder.
-func (t *httpTransport) outgoing(r *http.Request) (id jsonrpc.ID, method string) {
-	if r.Method != http.MethodPost || r.GetBody == nil {
-		return id, ""
-	}
-	body, err := r.GetBody()
-	if err != nil {
-		return id, ""
-	}
-	defer body.Close()
-	data, err := io.ReadAll(body)
-	if err != nil {
-		return id, ""
-	}
-	message, err := jsonrpc.DecodeMessage(data)
-	if err != nil {
-		return id, ""
-	}
-	if request, ok := message.(*jsonrpc.Request); ok {
-		t.records.request(r.Context(), request.ID)
-		return request.ID, request.Method
-	}
-	return id, ""
-}
-
-// send bounds the wait for the answer to the probe.
-func (t *httpTransport) send(r *http.Request, id jsonrpc.ID, method string) (*http.Response, error) {
-	if method != methodDiscover {
-		return t.through.RoundTrip(r)
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	timer := time.AfterFunc(probeTime, cancel)
-	response, err := t.through.RoundTrip(r.WithContext(ctx))
-	silent := !timer.Stop() && r.Context().Err() == nil
-	if err == nil && !silent {
-		response.Body = &bounded{ReadCloser: response.Body, cancel: cancel}
-		return response, nil
-	}
-	cancel()
-	if err == nil {
-		_ = response.Body.Close()
-	}
-	if silent {
-		return refusalOf(r, id), nil
-	}
-	return nil, err
-}
-
-// bounded is a body whose context ends with it.
-type bounded struct {
-	io.ReadCloser
-	cancel context.CancelFunc
-}
-
-// Close implements [io.Closer].
-func (b *bounded) Close() error {
-	defer b.cancel()
-	return b.ReadCloser.Close()
-}
-
-// refusalOf is the answer of a server that does not know the probe.
-func refusalOf(r *http.Request, id jsonrpc.ID) *http.Response {
-	data, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: silence()})
-	if err != nil {
-		data = nil
-	}
-	return &http.Response{
-		StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)), ContentLength: int64(len(data)),
-	}
-}
-
-// tee shows what is read to a sink before the reader gets it.
-type tee struct {
-	io.ReadCloser
-	sink interface{ take(data []byte, end bool) }
-}
-
-// Read implements [io.Reader].
-func (t *tee) Read(p []byte) (int, error) {
-	n, err := t.ReadCloser.Read(p)
-	t.sink.take(p[:n], err != nil)
-	return n, err
-}
-
-// document is a body that is one message.
-type document struct {
-	records *recorder
-	data    []byte
-}
-
-func (d *document) take(data []byte, end bool) {
-	if len(d.data)+len(data) <= maxEvent {
-		d.data = append(d.data, data...)
-	}
-	if end {
-		d.records.message(d.data)
-		d.data = nil
-	}
-}
-
-// stream is a body of server-sent events, each with a message.
-type stream struct {
-	records *recorder
-	line    []byte
-	data    []byte // of the event so far
-}
-
-func (s *stream) take(data []byte, end bool) {
-	for len(data) > 0 {
-		before, after, whole := bytes.Cut(data, []byte("\n"))
-		if len(s.line)+len(s.data)+len(before) <= maxEvent {
-			s.line = append(s.line, before...)
+// document reads a body that is one message, or several.
+func (l *httpLink) document(c *call, body io.Reader) {
+	data, err := io.ReadAll(io.LimitReader(body, maxMessage+1))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("its answer was cut off: %w", err)
+	case len(data) > maxMessage:
+		err = fmt.Errorf("its answer has more than %d MiB", maxMessage>>20)
+	default:
+		var messages []wire.Message
+		if messages, err = wire.Decode(data); err == nil {
+			for _, m := range messages {
+				l.session.receive(m, c)
+			}
+			err = errors.New("its answer does not answer the request")
 		}
-		if !whole {
-			break
+	}
+	l.session.settle(c, reply{failure: err})
+}
+
+// refusalOf reads the body of a response that refuses.
+func refusalOf(r *http.Response) []byte {
+	defer drain(r.Body)
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRefusal))
+	if err != nil {
+		return nil
+	}
+	return body
+}
+
+// drain lets a connection be used again when little is left to read.
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 4<<10)
+	_ = body.Close()
+}
+
+func (l *httpLink) suspect() {
+	select {
+	case l.suspects <- struct{}{}:
+	default:
+	}
+}
+
+// close says goodbye to a session at the server.
+func (l *httpLink) close() {
+	id, header := l.headers(nil)
+	if id != "" && !errors.Is(l.session.Cause(), ErrUnreachable) {
+		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+		defer cancel()
+		if response, err := l.door.do(ctx, http.MethodDelete, l.address, nil, header); err == nil {
+			drain(response.Body)
 		}
-		s.endLine()
-		data = after
 	}
-	if end {
-		s.endLine()
-		s.flush()
-	}
-}
-
-// endLine takes one whole line.
-func (s *stream) endLine() {
-	line := bytes.TrimSuffix(s.line, []byte("\r"))
-	if len(line) == 0 {
-		s.flush()
-	} else if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-		if len(s.data) > 0 {
-			s.data = append(s.data, '\n')
-		}
-		s.data = append(s.data, bytes.TrimPrefix(value, []byte(" "))...)
-	}
-	s.line = s.line[:0]
-}
-
-func (s *stream) flush() {
-	s.records.message(s.data)
-	s.data = nil
-}
-
-// message shows the recorder a message that passed.
-func (r *recorder) message(data []byte) {
-	if len(data) == 0 {
-		return
-	}
-	var m struct {
-		ID     any             `json:"id"`
-		Result json.RawMessage `json:"result"`
-		Error  *jsonrpc.Error  `json:"error"`
-	}
-	if json.Unmarshal(data, &m) != nil || m.Result == nil && m.Error == nil {
-		return
-	}
-	if id, err := jsonrpc.MakeID(m.ID); err == nil {
-		r.response(id, m.Result, m.Error)
-	}
+	l.door.base.CloseIdleConnections()
 }

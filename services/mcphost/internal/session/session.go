@@ -1,35 +1,28 @@
-// Package session speaks MCP with one server, over the standard streams of a process or over Streamable HTTP, in whichever
-// revision of the protocol the server knows.
+// Package session speaks MCP with one server, over the standard streams of a process or over HTTP, in whichever revision of the
+// protocol the server knows.
 //
-// The SDK does the protocol. What it decodes, though, is not what the server wrote: large integers, unset hints, unknown members
-// and icons get lost on the way. So this package listens beside it, on the wire, and answers results and tools as raw JSON
-// (recorder). The SDK's own reading of them is not used.
+// It is a client of its own on raw JSON-RPC ([wire]): whatever a server writes is handed on as it was written. A message takes this
+// way:
 //
-// Finding out what a server speaks:
+//	Call, Exchange, Tools ─► pending, by id ─► link (stdio, http, sse) ─► server
+//	        done ◄──────────── receive ◄───────────────────────┘
 //
-//	server/discover ─► answered: modern, or the server's word that it is not ─► initialize
-//	               └─► silence: initialize on the same process, which may only be slow to start
-//	                          └─► silence, exit: a new process, and initialize as the first thing it hears
+// A link sends and shows receive all that comes, with the call on whose stream it came where that is known. Finding out what a
+// server speaks is in era.go, questions of a server in the middle of a call are in relay.go.
 package session
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/child"
-)
-
-const (
-	// probeTime is how long a server has for its answer to the first question of the newest protocol.
-	probeTime = 3 * time.Second
-	// modern is the first revision without a handshake; legacy the last with one.
-	modern, legacy = "2026-07-28", "2025-11-25"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/wire"
 )
 
 // Options say what to speak with. One of Start and HTTP is set.
@@ -38,119 +31,95 @@ type Options struct {
 	Start func() (*child.Process, error)
 	// HTTP is the address of a server that somebody else runs.
 	HTTP *HTTP
-	// Legacy skips the probe: the server is known to want the old handshake.
+	// Protocol is what the server is declared to speak: "modern" or "legacy" skip the probe, anything else finds out.
+	Protocol string
+	// Legacy says that the server wanted the old handshake before. Unlike Protocol it is given up when the server does not.
 	Legacy bool
+	// Install is how long a program may take until it says its first word, or takes the first one from its input: a package that
+	// is fetched, a cold start. 0 leaves that to the context of Open.
+	Install time.Duration
+	// Handshake is how long it may take from there until a protocol is agreed on; over HTTP it begins at once. 0 leaves that to the
+	// context.
+	Handshake time.Duration
+	// Liveness is how long an address may be silent until it is asked whether it is there; 0 means 15 s.
+	Liveness time.Duration
 	// Version is ours, for the server's log.
 	Version string
-	// Started is called when the process runs or the address is about to be called; nil for nobody.
+	// Started is called when the program is awake, or the address is about to be called; nil for nobody.
 	Started func()
+	// ResourceUpdated is told the address of a resource that changed; nil for nobody. It must not block.
+	ResourceUpdated func(uri string)
 	// Redact cleans what is logged; an error may quote an address or a header.
 	Redact func(string) string
 	Log    *slog.Logger
 }
 
+// link carries messages to a server, and hands what comes back to Session.receive.
+type link interface {
+	// send sends a call, and settles it when that fails. It does not wait.
+	send(c *call)
+	// post sends what awaits no answer. It does not wait.
+	post(message []byte)
+	// cancels says whether a call is given up with a notification, rather than by ending its stream.
+	cancels() bool
+	// agreed is told the revision and what the handshake brought; it may begin to listen.
+	agreed(protocol string)
+	// close lets go of the connections, once nothing uses them any more.
+	close()
+}
+
 // Session is an open conversation. All methods are safe for concurrent use.
 type Session struct {
 	options Options
-	client  *mcp.ClientSession
 	process *child.Process // nil over HTTP
-	http    *httpTransport // nil over stdio
-	records *recorder
-	changed chan struct{}
-	tokens  counter
-	done    chan struct{}
-	once    sync.Once
+	link    link
+	ids     atomic.Int64
+	// heard is when the server last said something, in nanoseconds.
+	heard atomic.Int64
+
+	agreed atomic.Bool // on a protocol
+
+	// Set before Open returns, and not changed then.
+	modern   bool
+	protocol string
+	meta     []byte // members of `_meta` that every modern request bears
+	greeting greeting
+	seal     seal
+
+	changed  chan struct{}
+	listener *listener
+	bindings atomic.Pointer[map[string][]binding]
+	relist   *time.Timer // under mu
+
+	mu      sync.Mutex
+	pending map[int64]*call
+	parked  map[int64]*exchange
+	over    bool
+	cause   error
+	logged  int            // the least severe level that the server was told to log
+	follows map[string]int // followers by resource, of an old server
+
+	lifetime context.Context // ends when over
+	end      context.CancelFunc
+	done     chan struct{}
+	work     sync.WaitGroup
 }
 
-// Open starts what must be started and agrees on a protocol, within ctx. What it started is ended when it fails.
-func Open(ctx context.Context, o Options) (*Session, error) {
-	if o.Legacy {
-		return open(ctx, o, legacy)
+func newSession(o Options) *Session {
+	s := &Session{
+		options: o, pending: map[int64]*call{}, parked: map[int64]*exchange{}, follows: map[string]int{}, logged: len(severities()),
+		changed: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	probe, cancel := halfOf(ctx)
-	defer cancel()
-	s, err := open(probe, o, modern)
-	if err == nil || ctx.Err() != nil || errors.Is(err, errStart) {
-		return s, err
-	}
-	o.Log.Debug("server did not take the probe and is started anew without it", "error", o.Redact(err.Error()))
-	return open(ctx, o, legacy)
+	s.lifetime, s.end = context.WithCancel(context.Background())
+	s.seal = newSeal(rand.Reader)
+	s.listener = newListener(s)
+	s.meta = fmt.Appendf(nil, `"%s":"%s","%s":%s`, metaVersion, modern, metaClient, s.self())
+	return s
 }
 
-// halfOf leaves half of the time for a second start.
-func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	now := time.Now()
-	return context.WithDeadline(ctx, now.Add(deadline.Sub(now)/2))
-}
-
-// errStart marks what cannot go better the second time: there is no program, or no address.
-var errStart = errors.New("it could not be started")
-
-func open(ctx context.Context, o Options, version string) (*Session, error) {
-	s := &Session{options: o, records: newRecorder(), changed: make(chan struct{}, 1), done: make(chan struct{})}
-	transport, err := s.transport()
-	if err != nil {
-		return nil, err
-	}
-	if o.Started != nil {
-		o.Started()
-	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "bullpen", Version: o.Version}, &mcp.ClientOptions{
-		Logger:                 slog.New(slog.DiscardHandler), // it would quote messages, secrets included
-		Capabilities:           &mcp.ClientCapabilities{},
-		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { s.toolsChanged() },
-		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-			s.records.progress(r.Params.ProgressToken)
-		},
-	})
-	s.client, err = client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		return nil, s.abort(ctx, err)
-	}
-	go func() {
-		_ = s.client.Wait()
-		s.end()
-		close(s.done)
-	}()
-	return s, nil
-}
-
-func (s *Session) transport() (mcp.Transport, error) {
-	if s.options.HTTP != nil {
-		var err error
-		s.http, err = newHTTPTransport(*s.options.HTTP, s.records)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errStart, err)
-		}
-		return s.http.sdk(), nil
-	}
-	var err error
-	if s.process, err = s.options.Start(); err != nil {
-		return nil, fmt.Errorf("%w: %w", errStart, err)
-	}
-	return &stdio{process: s.process, records: s.records}, nil
-}
-
-// abort ends what a failed handshake left, and answers why it failed. A process that ended is the reason, whatever the SDK saw.
-func (s *Session) abort(ctx context.Context, err error) error {
-	var cause error
-	if s.process != nil {
-		cause = s.process.Cause()
-	}
-	s.end()
-	switch {
-	case cause != nil && !errors.Is(cause, child.ErrStopped):
-		return &HandshakeError{cause: cause, Tail: s.tail()}
-	case ctx.Err() != nil:
-		return &HandshakeError{cause: errors.New("it did not answer the handshake in time"), Tail: s.tail()}
-	default:
-		return &HandshakeError{cause: fmt.Errorf("the handshake failed: %w", err), Tail: s.tail()}
-	}
+// self is who we are.
+func (s *Session) self() []byte {
+	return fmt.Appendf(nil, `{"name":"bullpen","version":%s}`, wire.Quote(s.options.Version))
 }
 
 // HandshakeError says why a server did not become ready.
@@ -166,25 +135,23 @@ func (e *HandshakeError) Error() string { return e.cause.Error() }
 // Unwrap answers the reason.
 func (e *HandshakeError) Unwrap() error { return e.cause }
 
-func (s *Session) tail() []string {
-	if s.process == nil {
-		return nil
-	}
-	return s.process.Tail()
-}
+// ErrUnreachable marks the end of a session with an address that does not answer any more, or that never did.
+var ErrUnreachable = errors.New("it cannot be reached")
 
 // Protocol answers the revision that was agreed on.
-func (s *Session) Protocol() string {
-	if r := s.client.InitializeResult(); r != nil {
-		return r.ProtocolVersion
-	}
-	return ""
-}
+func (s *Session) Protocol() string { return s.protocol }
 
 // Legacy reports whether the server wanted the old handshake.
-func (s *Session) Legacy() bool { return s.Protocol() < modern }
+func (s *Session) Legacy() bool { return !s.modern }
 
-// Changed gets a value when the server says that its tools changed; many such words in a row are one.
+// Capabilities answers what the server says it can do, one JSON object as it wrote it.
+func (s *Session) Capabilities() []byte { return s.greeting.capabilities }
+
+// Instructions answers the server's word to its users; it may be empty.
+func (s *Session) Instructions() string { return s.greeting.instructions }
+
+// Changed gets a value when the server says that its tools changed, or when its word on how long they hold ran out; many such
+// words in a row are one.
 func (s *Session) Changed() <-chan struct{} { return s.changed }
 
 func (s *Session) toolsChanged() {
@@ -204,29 +171,128 @@ func (s *Session) Cause() error {
 			return cause
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cause != nil {
+		return s.cause
+	}
 	return errors.New("the connection to it was lost")
 }
 
 // Tail answers the last lines of standard error; none over HTTP.
-func (s *Session) Tail() []string { return s.tail() }
+func (s *Session) Tail() []string {
+	if s.process == nil {
+		return nil
+	}
+	return s.process.Tail()
+}
 
 // Close ends the conversation and the process, and answers when both have ended.
 func (s *Session) Close() {
-	if s.process != nil {
-		s.process.Stop() // first: the SDK would wait for answers that no longer come
-	}
-	_ = s.client.Close()
+	s.fail(errors.New("it was closed"))
 	<-s.done
 }
 
-// end lets go of the process or the connections.
-func (s *Session) end() {
-	s.once.Do(func() {
+func (s *Session) isOver() bool { return s.lifetime.Err() != nil }
+
+// fail ends the conversation: calls under way fail, and what belongs to it is let go of in the background.
+func (s *Session) fail(why error) {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		return
+	}
+	s.over, s.cause = true, why
+	if s.relist != nil {
+		s.relist.Stop()
+	}
+	left, parked := s.pending, s.parked
+	s.pending, s.parked = map[int64]*call{}, map[int64]*exchange{}
+	s.mu.Unlock()
+	s.end()
+	for _, x := range parked {
+		x.expiry.Stop()
+	}
+	go func() {
 		if s.process != nil {
-			s.process.Stop()
+			s.process.Stop() // its end is the better reason
+			why = s.Cause()
 		}
-		if s.http != nil {
-			s.http.close()
+		for _, c := range left {
+			c.reply = reply{failure: why}
+			close(c.done)
 		}
-	})
+		s.work.Wait()
+		if s.link != nil {
+			s.link.close()
+		}
+		close(s.done)
+	}()
+}
+
+// receive takes a message of the server. via is the call on whose stream it came, nil where all share one.
+func (s *Session) receive(m wire.Message, via *call) {
+	s.heard.Store(time.Now().UnixNano())
+	switch {
+	case m.Response():
+		s.answered(m)
+	case m.Request():
+		s.asked(m, via)
+	default:
+		s.notified(m, via)
+	}
+}
+
+func (s *Session) answered(m wire.Message) {
+	if id, ok := number(m.ID); ok {
+		if c := s.open(id); c != nil && s.conclude(c, reply{result: m.Result, refusal: m.Error}) {
+			return
+		}
+	}
+	// Late, twice, or with an id that is none of ours.
+	s.options.Log.Debug("server answers what nobody asks; it is dropped", "id", string(m.ID[:min(len(m.ID), 40)]))
+}
+
+// conclude settles a call with the server's word. A server that refuses the revision which it agreed on is asked anew what it speaks,
+// in a new session.
+func (s *Session) conclude(c *call, r reply) bool {
+	settled := s.settle(c, r)
+	if r.refusal != nil && s.agreed.Load() {
+		if code := readRefusal(r.refusal).Code; code == codeNoVersion || code == codeHeaderMismatch && !s.modern {
+			s.fail(errors.New("it does not speak the protocol any more that it agreed on"))
+		}
+	}
+	return settled
+}
+
+func (s *Session) open(id int64) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending[id]
+}
+
+// only answers the one public call under way, and nil when there is none or more than one: then nobody can say whose a message is.
+func (s *Session) only() *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var one *call
+	for _, c := range s.pending {
+		if !c.public {
+			continue
+		}
+		if one != nil {
+			return nil
+		}
+		one = c
+	}
+	return one
+}
+
+// background runs f, whose context ends with the session; done waits for it.
+func (s *Session) background(f func(ctx context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.work.Go(func() { f(s.lifetime) })
+	}
 }

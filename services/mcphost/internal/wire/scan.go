@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // maxDepth is how deep values may be nested. A program that reads them recursively survives this.
@@ -101,6 +102,17 @@ func Set(members []Member, name string, value []byte) []Member {
 	}
 	if !done {
 		out = append(out, Member{Name: name, Value: value})
+	}
+	return out
+}
+
+// Without answers the members but those of some names.
+func Without(members []Member, names ...string) []Member {
+	out := make([]Member, 0, len(members))
+	for _, m := range members {
+		if !slices.Contains(names, m.Name) {
+			out = append(out, m)
+		}
 	}
 	return out
 }

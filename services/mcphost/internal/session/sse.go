@@ -1,0 +1,147 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/wire"
+)
+
+// sseLink is the transport of 2024-11-05: one stream of events brings everything, and its first event names the address to which
+// messages are posted.
+type sseLink struct {
+	session *Session
+	door    *door
+	to      string
+}
+
+func newSSELink(s *Session, d *door) *sseLink { return &sseLink{session: s, door: d} }
+
+// open begins the stream, and answers when the server has said where messages go, or ctx ends.
+func (l *sseLink) open(ctx context.Context) error {
+	ready := make(chan error, 1)
+	l.session.background(func(lifetime context.Context) {
+		events, response, err := l.connect(lifetime)
+		ready <- err
+		if err != nil {
+			return
+		}
+		defer response.Body.Close()
+		l.read(events)
+	})
+	select {
+	case err := <-ready:
+		return err
+	case <-l.session.lifetime.Done():
+		return l.session.Cause()
+	case <-ctx.Done():
+		return errWedged // ending the session ends the request
+	}
+}
+
+func (l *sseLink) connect(ctx context.Context) (*wire.Events, *http.Response, error) {
+	response, err := l.door.do(ctx, http.MethodGet, l.door.target.String(), nil, http.Header{"Accept": {typeEvents}})
+	if err != nil {
+		return nil, nil, unreachable(err)
+	}
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if response.StatusCode != http.StatusOK || kind != typeEvents {
+		drain(response.Body)
+		if response.StatusCode != http.StatusOK {
+			return nil, nil, statusError(response.StatusCode)
+		}
+		return nil, nil, errors.New("it offers no stream of events")
+	}
+	events := wire.NewEvents(response.Body, maxMessage)
+	for {
+		e, err := events.Next()
+		if err != nil {
+			_ = response.Body.Close()
+			return nil, nil, fmt.Errorf("its stream ended before it said where messages go: %w", err)
+		}
+		if e.Name != "endpoint" {
+			continue
+		}
+		if l.to, err = l.endpoint(string(e.Data)); err != nil {
+			_ = response.Body.Close()
+			return nil, nil, err
+		}
+		return events, response, nil
+	}
+}
+
+// endpoint reads where messages go, which must be where the stream came from.
+func (l *sseLink) endpoint(text string) (string, error) {
+	at, err := url.Parse(text)
+	if err != nil {
+		return "", errors.New("it names an address for messages that is none")
+	}
+	at = l.door.target.ResolveReference(at)
+	if at.Host != l.door.target.Host || at.Scheme != l.door.target.Scheme {
+		return "", errors.New("it wants messages sent to another host, which is not done")
+	}
+	return at.String(), nil
+}
+
+func (l *sseLink) read(events *wire.Events) {
+	for {
+		e, err := events.Next()
+		if err != nil {
+			l.session.fail(fmt.Errorf("%w: its stream of events ended", ErrUnreachable))
+			return
+		}
+		messages, err := wire.Decode(e.Data)
+		if err != nil {
+			continue
+		}
+		for _, m := range messages {
+			l.session.receive(m, nil)
+		}
+	}
+}
+
+func (l *sseLink) send(c *call) {
+	ctx, cancel := context.WithCancel(l.session.lifetime)
+	c.release = cancel
+	l.session.background(func(context.Context) {
+		defer cancel()
+		c.sent.Store(true)
+		response, err := l.door.do(ctx, http.MethodPost, l.to, c.body, http.Header{"Content-Type": {typeJSON}})
+		if err != nil {
+			if neverArrived(err) {
+				c.sent.Store(false)
+			}
+			l.session.settle(c, reply{failure: unreachable(err)})
+			return
+		}
+		drain(response.Body)
+		if response.StatusCode < http.StatusBadRequest {
+			return // the answer comes on the stream
+		}
+		if response.StatusCode < http.StatusInternalServerError {
+			c.sent.Store(false)
+		}
+		l.session.settle(c, reply{failure: statusError(response.StatusCode)})
+	})
+}
+
+func (l *sseLink) post(message []byte) {
+	l.session.background(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		if response, err := l.door.do(ctx, http.MethodPost, l.to, message, http.Header{"Content-Type": {typeJSON}}); err == nil {
+			drain(response.Body)
+		}
+	})
+}
+
+func (l *sseLink) cancels() bool { return true }
+
+func (l *sseLink) agreed(string) {}
+
+func (l *sseLink) close() { l.door.base.CloseIdleConnections() }
