@@ -47,6 +47,12 @@ func follow(d Deps) *company {
 
 func (c *company) run(ctx context.Context) error { return c.follower.Run(ctx) }
 
+// known answers the company as it was last heard of, without a look; nil when none is active.
+func (c *company) known() *companyv1.Company {
+	current, _ := c.follower.Current()
+	return current
+}
+
 // at answers the company, nil when none is active. A turn that runs on a revision which is not the one known here may be ahead of
 // the announcement, so it causes a look, at most one a second. Before the first answer everybody looks.
 func (c *company) at(ctx context.Context, revision string) *companyv1.Company {

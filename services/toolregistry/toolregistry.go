@@ -29,6 +29,7 @@ import (
 	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
 	"github.com/bullpenhq/bullpen/libs/bus"
 	"github.com/bullpenhq/bullpen/libs/outbox"
+	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/libs/run"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/api"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/audit"
@@ -39,6 +40,7 @@ import (
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/events"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/hygiene"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/seatcache"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/shelf"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/store"
 )
 
@@ -56,11 +58,12 @@ var Module = run.Module{
 		{Name: events.Topic, Partitions: partitions},
 		{Name: events.ApprovalTopic, Partitions: partitions},
 		{Name: events.ServerTopic, Partitions: partitions},
+		{Name: shelf.Topic, Partitions: partitions},
 		{Name: revisionTopic, Partitions: 1, Compacted: true},
 	},
 	Peers: []string{"company", "mcphost", "notification", "tracker", "knowledge", Name},
 	New: func(_ context.Context, h *run.Host) (run.Service, error) {
-		return New(Deps{Log: h.Log, Metrics: h.Metrics, Pool: h.Pool, Bus: h.Bus, Client: h.Client, Now: h.Now, Node: h.Node})
+		return New(Deps{Log: h.Log, Metrics: h.Metrics, Pool: h.Pool, Bus: h.Bus, Client: h.Client, Now: h.Now, Node: h.Node, Keys: h.Keys})
 	},
 }
 
@@ -76,6 +79,8 @@ type Deps struct {
 	Now    func() time.Time
 	// Node is unique among all processes.
 	Node string
+	// Keys sign and verify principals, and authenticate what operators' clients are given to bring back.
+	Keys *rpc.Keys
 }
 
 // Service is the tool registry. Serve its RPCs before Run and until it has returned.
@@ -87,9 +92,12 @@ type Service struct {
 	audit   *audit.Writer
 	asked   *store.Approvals
 	desk    *desk.Desk
+	shelf   *shelf.Shelf
 	relay   *outbox.Relay
 	handler *api.Handler
-	server  *connect.Server
+	// operator is what stands on plain HTTP beside the RPCs.
+	operator *operator
+	server   *connect.Server
 }
 
 // New builds the service without calling anybody. It fails when a contract declares something that cannot be a tool.
@@ -114,8 +122,14 @@ func New(d Deps) (*Service, error) {
 		Catalogue: tools, Company: s.company.at, Seats: s.seats, Dispatch: dispatch.New(clients, host), Cleaner: cleaner,
 		Audit: s.audit, Approvals: s.asked, Log: d.Log, Now: d.Now, Metrics: d.Metrics,
 	})
+	s.operator = s.newOperator(tools, entrance, host, cleaner)
 	s.desk = desk.New(desk.Options{Store: s.asked, Door: entrance, Log: d.Log, Now: d.Now, Node: d.Node})
+	s.shelf = shelf.New(shelf.Options{
+		Knowledge: d.Client("knowledge"), Bus: d.Bus, Group: Name + "-skills-" + d.Node, Log: d.Log, Company: s.company.known,
+		Changed: s.company.follower.Changed,
+	})
 	s.handler = api.New(api.Options{
+		Audit: s.audit, Skills: s.shelf.Skills,
 		Door: entrance, Seats: s.seats, Store: s.store, Approvals: s.asked, Desk: s.desk, Host: host, Company: s.company.at, Cleaner: cleaner, Log: d.Log,
 	})
 	return s, nil
@@ -141,8 +155,11 @@ func (s *Service) Register(server *connect.Server) {
 	toolregistryv1connect.RegisterToolRegistryServiceHandler(server, s.handler)
 }
 
-// Routes implements [run.Service]: `GET /tools`, `GET /mcp-servers` and `/approvals`. Call it after Register.
-func (s *Service) Routes(mux *http.ServeMux) { api.Routes(mux, s.server) }
+// Routes implements [run.Service]: `GET /tools`, `GET /mcp-servers`, `/approvals`, and the operator's side. Call it after Register.
+func (s *Service) Routes(mux *http.ServeMux) {
+	api.Routes(mux, s.server)
+	s.operator.routes(mux)
+}
 
 // Run implements [run.Service].
 func (s *Service) Run(ctx context.Context) error {
@@ -150,12 +167,20 @@ func (s *Service) Run(ctx context.Context) error {
 	group.Go(func() error { return s.company.run(ctx) })
 	group.Go(func() error { return s.forgetSeats(ctx) })
 	group.Go(func() error {
-		return events.Listen(ctx, s.deps.Bus, Name+"-servers-"+s.deps.Node, s.deps.Log, s.seats.Invalidate)
+		return events.Listen(ctx, s.deps.Bus, Name+"-servers-"+s.deps.Node, s.deps.Log, events.Heard{
+			Changed: func(seat string) {
+				s.seats.Invalidate(seat)
+				s.operator.serverChanged(seat)
+			},
+			Updated: s.operator.mcp.ResourceUpdated,
+		})
 	})
+	group.Go(func() error { return s.operator.run(ctx) })
 	group.Go(func() error { return s.audit.Run(ctx) })
 	group.Go(func() error { return s.relay.Run(ctx) })
 	group.Go(func() error { return s.sweep(ctx) })
 	group.Go(func() error { return s.desk.Run(ctx) })
+	group.Go(func() error { return s.shelf.Run(ctx) })
 	return group.Wait()
 }
 

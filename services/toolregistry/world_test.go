@@ -2,6 +2,7 @@ package toolregistry_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +22,7 @@ import (
 	"github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1/mcphostv1connect"
 	"github.com/bullpenhq/bullpen/gen/bullpen/notification/v1/notificationv1connect"
 	toolv1 "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/tool/v1/toolv1connect"
 	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
 	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1/trackerv1connect"
@@ -38,6 +40,7 @@ type neighbours struct {
 	companyv1connect.UnimplementedCompanyServiceHandler
 	trackerv1connect.UnimplementedTrackerServiceHandler
 	mcphostv1connect.UnimplementedMcpHostServiceHandler
+	toolv1connect.UnimplementedPrincipalServiceHandler
 
 	mu      sync.Mutex
 	company *companyv1.Company
@@ -45,6 +48,8 @@ type neighbours struct {
 	read    func(ctx context.Context) error
 	tools   map[string]*mcphostv1.ListServerToolsResponse // by seat
 	call    func(ctx context.Context, req *mcphostv1.CallServerToolRequest) (*mcphostv1.CallServerToolResponse, error)
+	// exchange answers a request of the protocol; say hands on what comes before its end.
+	exchange func(ctx context.Context, req *mcphostv1.ExchangeRequest, say func(*mcphostv1.ExchangeResponse)) *mcphostv1.ExchangeResponse
 }
 
 func (n *neighbours) GetCompany(context.Context, *companyv1.GetCompanyRequest) (*companyv1.GetCompanyResponse, error) {
@@ -77,6 +82,18 @@ func (n *neighbours) CallServerTool(ctx context.Context, req *mcphostv1.CallServ
 	return n.call(ctx, req)
 }
 
+func (n *neighbours) Exchange(ctx context.Context, req *mcphostv1.ExchangeRequest, stream mcphostv1connect.McpHostServiceExchangeServerStream) error {
+	var failed error
+	end := n.exchange(ctx, req, func(said *mcphostv1.ExchangeResponse) { failed = errors.Join(failed, stream.Send(said)) })
+	return errors.Join(failed, stream.Send(end))
+}
+
+// VerifyToken knows a machine's token and a person's.
+func (n *neighbours) VerifyToken(ctx context.Context, req *toolv1.VerifyTokenRequest) (*toolv1.VerifyTokenResponse, error) {
+	p, err := operatorTokens{}.VerifyToken(ctx, req.GetToken())
+	return &toolv1.VerifyTokenResponse{Principal: p}, err
+}
+
 func (n *neighbours) ListServers(context.Context, *mcphostv1.ListServersRequest) (*mcphostv1.ListServersResponse, error) {
 	return &mcphostv1.ListServersResponse{Servers: []*mcphostv1.Server{
 		{Server: "gh", Instances: []*mcphostv1.Instance{{Node: "n1", Seat: "ada", State: "failed", Reason: "bad token"}}},
@@ -96,15 +113,20 @@ func (n *neighbours) bring(seat string, answer *mcphostv1.ListServerToolsRespons
 type operatorTokens struct{}
 
 func (operatorTokens) VerifyToken(_ context.Context, token string) (*rpc.Principal, error) {
-	if token != "good" {
+	switch token {
+	case "good":
+		return &rpc.Principal{Kind: rpc.KindOperator, Id: "token-1"}, nil
+	case "ines":
+		return &rpc.Principal{Kind: rpc.KindOperator, Id: "token-2", Seat: "ines"}, nil
+	default:
 		return nil, fault.New(fault.Forbidden, "unknown token")
 	}
-	return &rpc.Principal{Kind: rpc.KindOperator, Id: "token-1"}, nil
 }
 
 // world is the registry among its neighbours, all behind one transport.
 type world struct {
 	neighbours *neighbours
+	library    library
 	service    *toolregistry.Service
 	pool       *pgxpool.Pool
 	bus        bus.Bus
@@ -112,6 +134,7 @@ type world struct {
 	// turn calls as the turn service, which signs for seats; console for operators.
 	turn, console toolregistryv1connect.ToolRegistryServiceClient
 	client        func(service string) *connect.Client
+	keys          *rpc.Keys
 	stop          func()
 }
 
@@ -120,6 +143,8 @@ type options struct {
 	// still builds the service without running it: nothing is written behind a call's back, as after a kill.
 	still bool
 	bus   bool
+	// company replaces the usual one.
+	company *companyv1.Company
 }
 
 // nowhere is a bus that nobody listens at, for tests that run nothing.
@@ -127,15 +152,20 @@ type nowhere struct{ bus.Bus }
 
 func build(t testing.TB, o options) *world {
 	t.Helper()
-	w := &world{neighbours: &neighbours{company: companyOf()}, bus: nowhere{}, pool: pgtest.Pool(t, "toolregistry", toolregistry.Module.Migrations)}
+	if o.company == nil {
+		o.company = companyOf()
+	}
+	w := &world{neighbours: &neighbours{company: o.company}, bus: nowhere{}, pool: pgtest.Pool(t, "toolregistry", toolregistry.Module.Migrations)}
 	keys, err := rpc.NewKeys(config.Secret(strings.Repeat("k", rpc.MinKeyBytes)))
 	require.NoError(t, err)
+	w.keys = keys
 	log := slog.New(slog.DiscardHandler)
 	server := rpc.NewServer(rpc.ServerOptions{Service: "test", Log: log, Keys: keys, Tokens: operatorTokens{}})
 	companyv1connect.RegisterCompanyServiceHandler(server, w.neighbours)
 	trackerv1connect.RegisterTrackerServiceHandler(server, w.neighbours)
 	mcphostv1connect.RegisterMcpHostServiceHandler(server, w.neighbours)
-	knowledgev1connect.RegisterKnowledgeServiceHandler(server, knowledgev1connect.UnimplementedKnowledgeServiceHandler{})
+	toolv1connect.RegisterPrincipalServiceHandler(server, w.neighbours)
+	knowledgev1connect.RegisterKnowledgeServiceHandler(server, &w.library)
 	notificationv1connect.RegisterNotificationServiceHandler(server, notificationv1connect.UnimplementedNotificationServiceHandler{})
 	mux := http.NewServeMux()
 	front := httptest.NewServer(mux)
@@ -169,7 +199,7 @@ func build(t testing.TB, o options) *world {
 }
 
 func (w *world) deps(log *slog.Logger) toolregistry.Deps {
-	return toolregistry.Deps{Log: log, Pool: w.pool, Bus: w.bus, Client: w.client, Now: time.Now, Node: "n1"}
+	return toolregistry.Deps{Log: log, Pool: w.pool, Bus: w.bus, Client: w.client, Now: time.Now, Node: "n1", Keys: w.keys}
 }
 
 func (w *world) run(t testing.TB) {
@@ -204,11 +234,15 @@ func companyOf() *companyv1.Company {
 	}
 }
 
+func turnClaims() *toolv1.TurnClaims {
+	return &toolv1.TurnClaims{TurnId: "t1", WorkKey: "w1", ConversationKey: "c1", RevisionId: "r1"}
+}
+
 // asSeat calls in a turn of ada's.
 func asSeat(ctx context.Context) context.Context {
 	return rpc.As(ctx, &rpc.Principal{
 		Kind: rpc.KindSeat, Id: "ada", Seat: "ada", DisplayName: "Ada",
-		Turn: &toolv1.TurnClaims{TurnId: "t1", WorkKey: "w1", ConversationKey: "c1", RevisionId: "r1"},
+		Turn: turnClaims(),
 	})
 }
 

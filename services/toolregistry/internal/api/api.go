@@ -11,11 +11,13 @@ import (
 	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/audit"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/desk"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/door"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/hygiene"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/seatcache"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/servers"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/skill"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/store"
 )
 
@@ -33,6 +35,10 @@ type Options struct {
 	Approvals *store.Approvals
 	Desk      *desk.Desk
 	Host      Host
+	// Audit holds the calls that are not in the store yet.
+	Audit *audit.Writer
+	// Skills answers the tool skills in force, nil while they are not known.
+	Skills func() *skill.Set
 	// Company answers the active revision, at least as new as the named one when that can be had, and nil when there is none.
 	Company func(ctx context.Context, revision string) *companyv1.Company
 	Cleaner *hygiene.Cleaner

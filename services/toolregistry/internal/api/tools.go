@@ -33,11 +33,14 @@ func (h *Handler) ListTools(ctx context.Context, req *toolregistryv1.ListToolsRe
 		return nil, fault.New(fault.NotFound, "The company has no seat `%s`.", seat).WithField("seat")
 	}
 	seen := h.Seats.Surface(ctx, company, seat)
-	all := h.lists.of(company, seat, seen, func(tool *surface.Tool) bool { return h.Door.Hides(company, seat, tool) })
+	own := from.GetKind() == rpc.KindSeat || from.GetKind() == rpc.KindService && from.GetId() == turnService
+	all := h.lists.of(company, view{seat, own}, seen, func(tool *surface.Tool) bool {
+		return own && tool.Change == surface.Held || h.Door.Hides(company, seat, tool)
+	})
 	if seat == "" {
 		all = withSeatServers(all, h.Seats.Seen())
 	}
-	return only(all, req.GetSource()), nil
+	return only(h.withoutLoader(company, all), req.GetSource()), nil
 }
 
 // seatOf settles whose catalogue is asked for; empty is the company's.
@@ -45,7 +48,7 @@ func seatOf(from *rpc.Principal, asked string) (string, error) {
 	if from.GetKind() != rpc.KindSeat {
 		return asked, nil
 	}
-	if from.GetIssuer() != "turn" {
+	if from.GetIssuer() != turnService {
 		return "", fault.New(fault.Forbidden, "A seat's call is signed by the turn service; this one is signed by %q.", from.GetIssuer())
 	}
 	if asked != "" && asked != from.GetSeat() {
@@ -61,7 +64,13 @@ const maxLists = 1024
 // changes one.
 type lists struct {
 	mu   sync.Mutex
-	kept map[string]list
+	kept map[view]list
+}
+
+// view is whose catalogue is looked at, and whether that is done to use it: what waits for an operator is shown to operators only.
+type view struct {
+	seat string
+	own  bool
 }
 
 type list struct {
@@ -71,18 +80,18 @@ type list struct {
 }
 
 func (l *lists) of(
-	company *companyv1.Company, seat string, seen *surface.Surface, hidden func(*surface.Tool) bool,
+	company *companyv1.Company, from view, seen *surface.Surface, hidden func(*surface.Tool) bool,
 ) *toolregistryv1.ListToolsResponse {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if kept, ok := l.kept[seat]; ok && kept.surface == seen && kept.company == company {
+	if kept, ok := l.kept[from]; ok && kept.surface == seen && kept.company == company {
 		return kept.response
 	}
 	if l.kept == nil || len(l.kept) >= maxLists {
-		l.kept = map[string]list{}
+		l.kept = map[view]list{}
 	}
-	response := surfaceToProto(seen, seat, hidden)
-	l.kept[seat] = list{company, seen, response}
+	response := surfaceToProto(seen, from.seat, hidden)
+	l.kept[from] = list{company, seen, response}
 	return response
 }
 

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
@@ -59,9 +60,11 @@ type Writer struct {
 
 	mu      sync.Mutex
 	pending []*call.Record
-	bytes   int64         // of pending and of the batch under way
-	room    chan struct{} // closed when bytes fall
-	ending  bool
+	// unwritten are those of pending and of the batch under way, by id.
+	unwritten map[uuid.UUID]*call.Record
+	bytes     int64         // of pending and of the batch under way
+	room      chan struct{} // closed when bytes fall
+	ending    bool
 }
 
 // New makes a writer; [Writer.Run] does the work.
@@ -69,7 +72,7 @@ func New(o Options) *Writer {
 	if o.MaxPendingBytes == 0 {
 		o.MaxPendingBytes = MaxPendingBytes
 	}
-	w := &Writer{options: o, wake: make(chan struct{}, 1), room: make(chan struct{})}
+	w := &Writer{options: o, wake: make(chan struct{}, 1), room: make(chan struct{}), unwritten: map[uuid.UUID]*call.Record{}}
 	if o.Metrics != nil {
 		o.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "bullpen_audit_pending_bytes",
@@ -84,6 +87,14 @@ func (w *Writer) Pending() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.bytes
+}
+
+// Unwritten answers a record that is not in the store yet, and false for one that may be there. Do not change it.
+func (w *Writer) Unwritten(id uuid.UUID) (*call.Record, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, ok := w.unwritten[id]
+	return r, ok
 }
 
 // Admit waits until a call may be made, and refuses with class unavailable when ctx ends first: nothing was done then.
@@ -125,6 +136,7 @@ func (w *Writer) add(r *call.Record) bool {
 		return false
 	}
 	w.pending = append(w.pending, r)
+	w.unwritten[r.ID] = r
 	w.bytes += r.Size()
 	return true
 }
@@ -172,6 +184,7 @@ func (w *Writer) written(batch []*call.Record) {
 	defer w.mu.Unlock()
 	for _, r := range batch {
 		w.bytes -= r.Size()
+		delete(w.unwritten, r.ID)
 	}
 	close(w.room)
 	w.room = make(chan struct{})

@@ -66,6 +66,11 @@ func runs(company *companyv1.Company, requires []string) (missing string, ok boo
 	for _, requirement := range requires {
 		switch requirement {
 		case "tracker:" + company.GetTrackerBackend(), "knowledge:" + company.GetKnowledgeBackend():
+		case "tool_results:" + company.GetToolResults().GetMode():
+		case "tool_skills":
+			if company.GetSkillsContainer() == "" {
+				return requirement, false
+			}
 		default:
 			return requirement, false
 		}
