@@ -14,10 +14,17 @@ import (
 // ServerTopic carries what mcphost says of its servers.
 const ServerTopic = "bullpen.mcphost.server.v1"
 
-// Listen tells changed of every change of a server until ctx ends. An empty seat means that a shared server changed, and so
-// every seat's tools. group must be unique to the process, as each keeps surfaces of its own. An event heard twice, or one that
+// Heard is told what happened to servers.
+type Heard struct {
+	// Changed is told whose server is not what it was. An empty seat means that a shared one is not, and so every seat's tools.
+	Changed func(seat string)
+	// Updated is told of a resource of a shared server that is not what it was.
+	Updated func(server, uri string)
+}
+
+// Listen tells heard of every event of a server until ctx ends. group must be unique to the process, as each keeps surfaces of its own. An event heard twice, or one that
 // cannot be read, costs a look at mcphost and nothing else, so there is neither an inbox nor a dead letter.
-func Listen(ctx context.Context, b bus.Bus, group string, log *slog.Logger, changed func(seat string)) error {
+func Listen(ctx context.Context, b bus.Bus, group string, log *slog.Logger, heard Heard) error {
 	subscription, err := b.Subscribe(ServerTopic, group)
 	if err != nil {
 		return err
@@ -33,7 +40,7 @@ func Listen(ctx context.Context, b bus.Bus, group string, log *slog.Logger, chan
 			return err
 		}
 		for _, m := range messages {
-			changed(seatOf(m, log))
+			heard.tell(m, log)
 		}
 		if err := subscription.Commit(ctx, messages...); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "offset not committed", "topic", ServerTopic, "error", err)
@@ -41,14 +48,21 @@ func Listen(ctx context.Context, b bus.Bus, group string, log *slog.Logger, chan
 	}
 }
 
-func seatOf(m bus.Message, log *slog.Logger) string {
+func (h Heard) tell(m bus.Message, log *slog.Logger) {
 	var event mcphostv1.ServerEvent
 	if err := proto.Unmarshal(m.Value, &event); err != nil {
 		log.Warn("event cannot be read", "topic", ServerTopic, "error", err)
-		return ""
+		h.Changed("")
+		return
 	}
-	if event.GetCatalogueChanged() != nil {
-		return event.GetCatalogueChanged().GetSeat()
+	switch fact := event.GetFact().(type) {
+	case *mcphostv1.ServerEvent_ResourceUpdated:
+		if fact.ResourceUpdated.GetSeat() == "" {
+			h.Updated(fact.ResourceUpdated.GetServer(), fact.ResourceUpdated.GetUri())
+		}
+	case *mcphostv1.ServerEvent_CatalogueChanged:
+		h.Changed(fact.CatalogueChanged.GetSeat())
+	default:
+		h.Changed(event.GetInstanceChanged().GetSeat())
 	}
-	return event.GetInstanceChanged().GetSeat()
 }

@@ -1,0 +1,347 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/dispatch"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/operator/jsonrpc"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/operator/upstream"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/rawjson"
+)
+
+// maxWatched is how many resources one client may follow.
+const maxWatched = 256
+
+// watched is a resource that somebody follows.
+type watched struct{ server, uri string }
+
+// follower is a client that wants to hear of changes. What it has not taken yet waits for it, each thing once: a change that
+// happened twice is one change to hear of.
+type follower struct {
+	holder string
+	// listens says that it has a stream of its own instead of a session.
+	listens bool
+	wake    chan struct{}
+
+	mu        sync.Mutex
+	tools     bool
+	digest    string // of the catalogue that it knows
+	resources map[watched]bool
+	order     []string
+	waiting   map[string]rawjson.Object // params by key, which begins with the method
+}
+
+func newFollower(holder string) *follower {
+	return &follower{holder: holder, wake: make(chan struct{}, 1), resources: map[watched]bool{}, waiting: map[string]rawjson.Object{}}
+}
+
+// put leaves a notification.
+func (f *follower) put(method, about string, params rawjson.Object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := method + " " + about
+	if _, waits := f.waiting[key]; !waits {
+		f.order = append(f.order, key)
+	}
+	f.waiting[key] = params
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take answers what waits, in the order in which it came, marked as the stream's where it has a mark.
+func (f *follower) take(mark json.RawMessage) [][]byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var messages [][]byte
+	for _, key := range f.order {
+		params := f.waiting[key]
+		if mark != nil {
+			params = params.With("_meta", rawjson.Object{}.With(metaSubscription, mark).Bytes())
+		}
+		method := key[:slices.Index([]byte(key), ' ')]
+		messages = append(messages, jsonrpc.Notification(method, params.Bytes()))
+	}
+	f.order = nil
+	clear(f.waiting)
+	return messages
+}
+
+// followTools makes it hear of a catalogue other than that of the digest.
+func (f *follower) followTools(digest string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tools, f.digest = true, digest
+}
+
+// learn takes a catalogue's digest, and reports whether it wants to hear that it is another than the one known.
+func (f *follower) learn(digest string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changed := f.digest != digest
+	f.digest = digest
+	return changed && f.tools
+}
+
+func (f *follower) watches(w watched) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resources[w]
+}
+
+// followers are all clients that want to hear of changes, and what is followed upstream for them.
+type followers struct {
+	mu  sync.Mutex
+	all map[*follower]bool
+
+	// upstreamMu is held while a server is asked, so that the last who leaves and the next who comes do not cross.
+	upstreamMu sync.Mutex
+	upstream   map[watched]int
+}
+
+func (s *Server) registerFollower(f *follower) {
+	s.follow.mu.Lock()
+	defer s.follow.mu.Unlock()
+	s.follow.all[f] = true
+}
+
+// followed answers those who follow now.
+func (s *Server) followed() []*follower {
+	s.follow.mu.Lock()
+	defer s.follow.mu.Unlock()
+	return slices.Collect(maps.Keys(s.follow.all))
+}
+
+// announce tells of a catalogue that differs, whoever knows another. Where nobody follows, nothing is looked at.
+func (s *Server) announce(ctx context.Context) {
+	followed := s.followed()
+	if len(followed) == 0 {
+		return
+	}
+	digest := s.listing(ctx).digest
+	for _, f := range followed {
+		if f.learn(digest) {
+			f.put("notifications/tools/list_changed", "", rawjson.Object{})
+		}
+	}
+}
+
+// ResourceUpdated tells of a resource that changed, whoever follows it.
+func (s *Server) ResourceUpdated(server, uri string) {
+	for _, f := range s.followed() {
+		if f.watches(watched{server, uri}) {
+			f.put("notifications/resources/updated", uri, rawjson.Object{}.With("uri", rawjson.Quote(uri)))
+		}
+	}
+}
+
+// unfollow forgets a client, and what was followed for it alone.
+func (s *Server) unfollow(ctx context.Context, f *follower) {
+	s.follow.mu.Lock()
+	delete(s.follow.all, f)
+	s.follow.mu.Unlock()
+	f.mu.Lock()
+	resources := slices.Collect(maps.Keys(f.resources))
+	clear(f.resources)
+	f.mu.Unlock()
+	for _, w := range resources {
+		s.release(ctx, w)
+	}
+}
+
+// watch follows a resource for a client, at the first server that lets it be followed.
+func (s *Server) watch(ctx context.Context, f *follower, uri string) *jsonrpc.Error {
+	failed := jsonrpc.Errorf(jsonrpc.InvalidParams, "There is no resource %q that can be followed.", uri)
+	for _, server := range s.Upstreams.Owners(ctx, uri) {
+		if !server.Capabilities.Resources.Subscribe {
+			continue
+		}
+		w := watched{server.Name, uri}
+		if f.watches(w) {
+			return nil
+		}
+		if failed = s.hold(ctx, server, w); failed != nil {
+			continue
+		}
+		f.mu.Lock()
+		full := len(f.resources) >= maxWatched
+		if !full {
+			f.resources[w] = true
+		}
+		f.mu.Unlock()
+		if full {
+			s.release(ctx, w)
+			return jsonrpc.Errorf(jsonrpc.InvalidParams, "At most %d resources can be followed at a time.", maxWatched)
+		}
+		return nil
+	}
+	return failed
+}
+
+// hold follows a resource upstream, for the first who wants it.
+func (s *Server) hold(ctx context.Context, server upstream.Server, w watched) *jsonrpc.Error {
+	s.follow.upstreamMu.Lock()
+	defer s.follow.upstreamMu.Unlock()
+	if s.follow.upstream[w] == 0 {
+		if _, failed := s.Upstreams.Ask(ctx, server, subscription("resources/subscribe", w.uri)); failed != nil {
+			return failed
+		}
+	}
+	s.follow.upstream[w]++
+	return nil
+}
+
+// releaseWithin bounds the last word about a resource.
+const releaseWithin = 10 * time.Second
+
+// release lets a resource go upstream when the last who wanted it has gone.
+func (s *Server) release(ctx context.Context, w watched) {
+	s.follow.upstreamMu.Lock()
+	defer s.follow.upstreamMu.Unlock()
+	if s.follow.upstream[w]--; s.follow.upstream[w] > 0 {
+		return
+	}
+	delete(s.follow.upstream, w)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
+	defer cancel()
+	for _, server := range s.Upstreams.Servers(ctx) {
+		if server.Name == w.server {
+			if _, failed := s.Upstreams.Ask(ctx, server, subscription("resources/unsubscribe", w.uri)); failed != nil {
+				s.Log.Debug("a resource is still followed", "server", w.server, "error", failed)
+			}
+		}
+	}
+}
+
+func subscription(method, uri string) dispatch.Request {
+	return dispatch.Request{Method: method, Params: rawjson.Object{}.With("uri", rawjson.Quote(uri))}
+}
+
+// subscribe and unsubscribe are how sessions follow resources.
+func (s *Server) subscribe(ctx context.Context, c *session, q *request) (rawjson.Object, *jsonrpc.Error) {
+	uri, ok := q.params.Text("uri")
+	if !ok {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "`uri` must be a string.")
+	}
+	return rawjson.Object{}, s.watch(ctx, c.follower, uri)
+}
+
+func (s *Server) unsubscribe(ctx context.Context, c *session, q *request) (rawjson.Object, *jsonrpc.Error) {
+	uri, ok := q.params.Text("uri")
+	if !ok {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "`uri` must be a string.")
+	}
+	c.follower.mu.Lock()
+	var held []watched
+	for w := range c.follower.resources {
+		if w.uri == uri {
+			held = append(held, w)
+			delete(c.follower.resources, w)
+		}
+	}
+	c.follower.mu.Unlock()
+	for _, w := range held {
+		s.release(ctx, w)
+	}
+	return rawjson.Object{}, nil
+}
+
+// pour sends a follower's notifications as events, marked as the stream's where it has a mark, until the client hangs up, the
+// session is done or the server drains.
+func (s *Server) pour(ctx context.Context, done <-chan struct{}, a *answer, f *follower, mark json.RawMessage) {
+	alive := time.NewTicker(s.KeepAlive)
+	defer alive.Stop()
+	a.alive()
+	for {
+		for _, message := range f.take(mark) {
+			if !a.send(message) {
+				return
+			}
+		}
+		select {
+		case <-f.wake:
+		case <-alive.C:
+			a.alive()
+		case <-ctx.Done():
+			return
+		case <-done:
+			return
+		case <-s.draining:
+			return
+		}
+	}
+}
+
+// listen is how clients of the newest revision follow: one long answer, which begins with what of the wish is granted.
+func (s *Server) listen(w http.ResponseWriter, r *http.Request, q *request, id json.RawMessage) {
+	messages := []jsonrpc.Message{{ID: id, Method: q.method}}
+	wish, ok := q.params.Object("notifications")
+	if !ok {
+		fail(w, http.StatusBadRequest, messages, jsonrpc.Errorf(jsonrpc.InvalidParams, "`notifications` must be an object that says what to hear of."))
+		return
+	}
+	f := newFollower(holderOf(q.from))
+	f.listens = true
+	if !s.mayListen(f) {
+		w.Header().Set("Retry-After", "30")
+		fail(w, http.StatusServiceUnavailable, messages, jsonrpc.Errorf(jsonrpc.InternalError, "A token may listen with %d streams at a time; end one first.", s.ListensPerToken))
+		return
+	}
+	defer s.unfollow(r.Context(), f)
+	granted := s.grant(r.Context(), f, wish)
+	a := newAnswer(w)
+	defer a.cut()
+	mark := rawjson.Object{}.With(metaSubscription, id)
+	a.send(jsonrpc.Notification("notifications/subscriptions/acknowledged",
+		rawjson.Object{}.With("_meta", mark.Bytes()).With("notifications", granted.Bytes()).Bytes()))
+	s.pour(r.Context(), nil, a, f, id)
+	if s.isDraining() {
+		// The one way in which such a request ends with a result.
+		end := rawjson.Object{}.With("resultType", rawjson.Quote("complete")).With("_meta", mark.With(metaServer, s.identity()).Bytes())
+		a.finish(http.StatusOK, jsonrpc.Result(id, end.Bytes()))
+	}
+}
+
+// mayListen registers a follower unless its token has enough.
+func (s *Server) mayListen(f *follower) bool {
+	s.follow.mu.Lock()
+	defer s.follow.mu.Unlock()
+	n := 0
+	for other := range s.follow.all {
+		if other.listens && other.holder == f.holder {
+			n++
+		}
+	}
+	if n >= s.ListensPerToken {
+		return false
+	}
+	s.follow.all[f] = true
+	return true
+}
+
+// grant answers what of a wish can be had.
+func (s *Server) grant(ctx context.Context, f *follower, wish rawjson.Object) rawjson.Object {
+	granted := rawjson.Object{}
+	if string(wish.Get("toolsListChanged")) == "true" {
+		f.followTools(s.listing(ctx).digest)
+		granted = granted.With("toolsListChanged", json.RawMessage("true"))
+	}
+	var uris []string
+	if err := json.Unmarshal(wish.Get("resourceSubscriptions"), &uris); err != nil || len(uris) == 0 {
+		return granted
+	}
+	followed := []json.RawMessage{}
+	for _, uri := range uris[:min(len(uris), maxWatched)] {
+		if failed := s.watch(ctx, f, uri); failed == nil {
+			followed = append(followed, rawjson.Quote(uri))
+		}
+	}
+	return granted.With("resourceSubscriptions", array(followed))
+}
