@@ -112,6 +112,32 @@ func TestPagesOfTheAuditAreBoundToTheirFilter(t *testing.T) {
 	require.Equal(t, fault.Forbidden, refusal(t, err).Class, "a seat reads no audit")
 }
 
+func TestTheAuditIsSearchedAndOneCallIsShownWhole(t *testing.T) {
+	t.Parallel()
+	w := build(t, options{still: true})
+	w.neighbours.create = func(context.Context, *trackerv1.CreateWorkItemRequest) (*trackerv1.CreateWorkItemResponse, error) {
+		return &trackerv1.CreateWorkItemResponse{Outcome: "applied", Position: "tracker@1:1", Key: "OPS-1"}, nil
+	}
+	for _, title := range []string{"Renew the certificate", "Feed the cat", "renew the lease"} {
+		_, err := w.console.CallTool(asOperator(t.Context()), &toolregistryv1.CallToolRequest{Tool: "create_work_item", ArgumentsJson: `{"title":"` + title + `"}`})
+		require.NoError(t, err)
+	}
+	found := calls(t, w, &toolregistryv1.ListCallsRequest{Text: "RENEW", Source: "builtin", Status: "ok", Limit: 1})
+	require.Contains(t, found.GetCalls()[0].GetArgumentsJson(), "lease")
+	older := calls(t, w, &toolregistryv1.ListCallsRequest{Text: "RENEW", Source: "builtin", Status: "ok", Limit: 1, Cursor: found.GetNextCursor()})
+	require.Contains(t, older.GetCalls()[0].GetArgumentsJson(), "certificate")
+	_, err := w.console.ListCalls(asOperator(t.Context()), &toolregistryv1.ListCallsRequest{Text: "other", Cursor: found.GetNextCursor()})
+	require.Equal(t, "CURSOR_MISMATCH", refusal(t, err).Reason)
+	require.Empty(t, calls(t, w, &toolregistryv1.ListCallsRequest{Since: timestamppb.New(time.Now().Add(time.Hour))}).GetCalls())
+	require.Len(t, calls(t, w, &toolregistryv1.ListCallsRequest{Until: timestamppb.New(time.Now().Add(time.Hour))}).GetCalls(), 3)
+
+	one, err := w.console.GetCall(asOperator(t.Context()), &toolregistryv1.GetCallRequest{AuditId: found.GetCalls()[0].GetAuditId()})
+	require.NoError(t, err)
+	require.True(t, proto.Equal(found.GetCalls()[0], one.GetCall()))
+	_, err = w.turn.GetCall(asSeat(t.Context()), &toolregistryv1.GetCallRequest{AuditId: one.GetCall().GetAuditId()})
+	require.Equal(t, fault.Forbidden, refusal(t, err).Class)
+}
+
 func TestRowsThatAKillLostAreRestoredFromTheJournal(t *testing.T) {
 	t.Parallel()
 	w := build(t, options{still: true})

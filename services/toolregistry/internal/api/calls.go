@@ -28,7 +28,17 @@ func (h *Handler) ListCalls(ctx context.Context, req *toolregistryv1.ListCallsRe
 	if _, err := rpc.RequireKind(ctx, rpc.KindOperator, rpc.KindPerson, rpc.KindService); err != nil {
 		return nil, err
 	}
-	bind := fmt.Sprintf("ListCalls %q %q %q %q", req.GetSeat(), req.GetTool(), req.GetTurnId(), req.GetRefusalClass())
+	filter := store.Filter{
+		Seat: req.GetSeat(), Tool: req.GetTool(), TurnID: req.GetTurnId(), RefusalClass: req.GetRefusalClass(), Source: req.GetSource(),
+		Status: req.GetStatus(), Text: req.GetText(),
+	}
+	if req.GetSince() != nil {
+		filter.Since = req.GetSince().AsTime()
+	}
+	if req.GetUntil() != nil {
+		filter.Until = req.GetUntil().AsTime()
+	}
+	bind := fmt.Sprintf("ListCalls %#v", filter)
 	var after store.After
 	if err := page.Decode(req.GetCursor(), bind, &after); err != nil {
 		return nil, err
@@ -37,15 +47,13 @@ func (h *Handler) ListCalls(ctx context.Context, req *toolregistryv1.ListCallsRe
 	if limit == 0 {
 		limit = defaultCalls
 	}
-	filter := store.Filter{Seat: req.GetSeat(), Tool: req.GetTool(), TurnID: req.GetTurnId(), RefusalClass: req.GetRefusalClass()}
-	records, more, err := h.Store.ListCalls(ctx, filter, after, limit)
+	records, next, err := h.callsOf(ctx, filter, after, limit)
 	if err != nil {
 		return nil, err
 	}
 	response := &toolregistryv1.ListCallsResponse{}
-	if more {
-		last := records[len(records)-1]
-		if response.NextCursor, err = page.Encode(bind, store.After{StartedAt: last.StartedAt, ID: last.ID}); err != nil {
+	if next != nil {
+		if response.NextCursor, err = page.Encode(bind, *next); err != nil {
 			return nil, err
 		}
 	}
@@ -53,6 +61,35 @@ func (h *Handler) ListCalls(ctx context.Context, req *toolregistryv1.ListCallsRe
 		response.Calls = append(response.Calls, events.CallToProto(r))
 	}
 	return response, nil
+}
+
+// callsOf answers a page, and where the next one begins; nil on the last page.
+func (h *Handler) callsOf(ctx context.Context, f store.Filter, after store.After, limit int) ([]*call.Record, *store.After, error) {
+	if f.Text != "" {
+		return h.Store.SearchCalls(ctx, f, after, limit)
+	}
+	records, more, err := h.Store.ListCalls(ctx, f, after, limit)
+	if err != nil || !more {
+		return records, nil, err
+	}
+	next := store.Behind(records[len(records)-1])
+	return records, &next, nil
+}
+
+// GetCall implements the RPC of that name.
+func (h *Handler) GetCall(ctx context.Context, req *toolregistryv1.GetCallRequest) (*toolregistryv1.GetCallResponse, error) {
+	if _, err := rpc.RequireKind(ctx, rpc.KindOperator, rpc.KindPerson, rpc.KindService); err != nil {
+		return nil, err
+	}
+	id, err := uuid.Parse(req.GetAuditId())
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "`audit_id` is a UUID.").WithField("audit_id")
+	}
+	r, err := h.Store.GetCall(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &toolregistryv1.GetCallResponse{Call: events.CallToProto(r)}, nil
 }
 
 // RestoreCalls implements the RPC of that name.

@@ -53,6 +53,7 @@ func withCredentials(r *http.Request) context.Context {
 
 type toolJSON struct {
 	Name          string          `json:"name"`
+	WireName      string          `json:"wire_name"`
 	Title         string          `json:"title,omitempty"`
 	Description   string          `json:"description"`
 	Source        string          `json:"source"`
@@ -63,8 +64,13 @@ type toolJSON struct {
 	EngineLocal   bool            `json:"engine_local"`
 	ArgumentCount int32           `json:"argument_count"`
 	InputSchema   json.RawMessage `json:"input_schema"`
+	OutputSchema  json.RawMessage `json:"output_schema"`
 	Digest        string          `json:"digest"`
-	Quarantine    string          `json:"quarantine,omitempty"`
+	Change        string          `json:"change"`
+	Quarantine    string          `json:"quarantine"`
+	// By provider type: the schema that takes input_schema's place there, and why the tool cannot be shown there.
+	ProviderSchemas    map[string]json.RawMessage `json:"provider_schemas"`
+	ProviderQuarantine map[string]string          `json:"provider_quarantine"`
 }
 
 // hintsJSON writes a hint that nobody claimed as null: unknown is an answer, not a soft no.
@@ -90,21 +96,38 @@ type listJSON struct {
 func toolsToJSON(answer *toolregistryv1.ListToolsResponse) listJSON {
 	list := listJSON{Tools: []toolJSON{}, Digest: answer.GetDigest(), MissingServers: []missingJSON{}}
 	for _, t := range answer.GetTools() {
-		schema := json.RawMessage(t.GetInputSchemaJson())
-		if !json.Valid(schema) {
-			schema = json.RawMessage("null")
-		}
-		a := t.GetAnnotations()
-		list.Tools = append(list.Tools, toolJSON{
-			t.GetName(), t.GetTitle(), t.GetDescription(), t.GetSource(),
-			hintsJSON{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
-			t.GetDelivers(), t.GetSurfaces(), t.GetAudiences(), t.GetEngineLocal(), t.GetArgumentCount(), schema, t.GetDigest(), t.GetQuarantine(),
-		})
+		list.Tools = append(list.Tools, toolToJSON(t))
 	}
 	for _, m := range answer.GetMissingServers() {
 		list.MissingServers = append(list.MissingServers, missingJSON{m.GetServer(), m.GetState(), m.GetReason()})
 	}
 	return list
+}
+
+func toolToJSON(t *toolregistryv1.Tool) toolJSON {
+	a, schemas := t.GetAnnotations(), map[string]json.RawMessage{}
+	for provider, schema := range t.GetProviderSchemas() {
+		schemas[provider] = raw(schema)
+	}
+	quarantine := t.GetProviderQuarantine()
+	if quarantine == nil {
+		quarantine = map[string]string{}
+	}
+	return toolJSON{
+		Name: t.GetName(), WireName: t.GetWireName(), Title: t.GetTitle(), Description: t.GetDescription(), Source: t.GetSource(),
+		Annotations: hintsJSON{ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld},
+		Delivers:    t.GetDelivers(), Surfaces: t.GetSurfaces(), Audiences: t.GetAudiences(), EngineLocal: t.GetEngineLocal(),
+		ArgumentCount: t.GetArgumentCount(), InputSchema: raw(t.GetInputSchemaJson()), OutputSchema: raw(t.GetOutputSchemaJson()),
+		Digest: t.GetDigest(), Change: t.GetChange(), Quarantine: t.GetQuarantine(), ProviderSchemas: schemas, ProviderQuarantine: quarantine,
+	}
+}
+
+// raw answers a document as it was written, and null for what is none.
+func raw(text string) json.RawMessage {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return json.RawMessage("null")
 }
 
 type serverJSON struct {
@@ -116,6 +139,8 @@ type serverJSON struct {
 	Reason    string     `json:"reason,omitempty"`
 	Seat      string     `json:"seat,omitempty"`
 	ToolCount int32      `json:"tool_count"`
+	// AuthorizationURL is where an operator must consent first.
+	AuthorizationURL string `json:"authorization_url,omitempty"`
 }
 
 type nodeJSON struct {
@@ -131,7 +156,7 @@ func serversToJSON(answer *toolregistryv1.ListMcpServersResponse) map[string][]s
 	all := []serverJSON{}
 	for _, s := range answer.GetServers() {
 		server := serverJSON{
-			s.GetServer(), s.GetState(), s.GetShared(), s.GetTransport(), []nodeJSON{}, s.GetReason(), s.GetSeat(), s.GetToolCount(),
+			s.GetServer(), s.GetState(), s.GetShared(), s.GetTransport(), []nodeJSON{}, s.GetReason(), s.GetSeat(), s.GetToolCount(), s.GetAuthorizationUrl(),
 		}
 		for _, n := range s.GetNodes() {
 			node := nodeJSON{n.GetNode(), n.GetState(), n.GetInstances(), n.GetReady(), n.GetReason(), nil}

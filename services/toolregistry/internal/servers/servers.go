@@ -74,6 +74,9 @@ func summarise(instances []*mcphostv1.Instance) *toolregistryv1.McpServerStatus 
 			status.Nodes = append(status.Nodes, node)
 		}
 		add(node, i)
+		if status.GetAuthorizationUrl() == "" {
+			status.AuthorizationUrl = i.GetAuthorizationUrl()
+		}
 		switch i.GetState() {
 		case ready:
 			good++

@@ -40,17 +40,20 @@ func TestStatesOverAllNodes(t *testing.T) {
 func TestACellForEachNodeAndTheFirstFailureOfAll(t *testing.T) {
 	t.Parallel()
 	company := &companyv1.Company{McpServers: []*companyv1.McpServer{{Name: "gh", Transport: "http", Shared: false}, {Name: "wiki", Shared: true}}}
+	consent := instance("n2", "el", "failed", "an operator must consent first", 30)
+	consent.AuthorizationUrl = "https://auth.example/authorize?state=x"
 	got := servers.Summarise(company, []*mcphostv1.Server{
 		{Server: "old", Shared: true, Transport: "stdio"},
 		{Server: "gh", Instances: []*mcphostv1.Instance{
 			instance("n2", "bo", "failed", "second", 20), instance("n1", "ada", "ready", "", 5), instance("n1", "cy", "failed", "first", 10),
-			instance("n1", "di", "shutdown", "", 7),
+			instance("n1", "di", "shutdown", "", 7), consent,
 		}},
 	})
 	require.Len(t, got, 3)
 	gh := got[0]
 	require.Equal(t, "first", gh.GetReason())
 	require.Equal(t, "cy", gh.GetSeat())
+	require.Equal(t, consent.GetAuthorizationUrl(), gh.GetAuthorizationUrl())
 	require.Equal(t, int32(3), gh.GetToolCount())
 	require.Len(t, gh.GetNodes(), 2)
 	n1 := gh.GetNodes()[0]

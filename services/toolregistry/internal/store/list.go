@@ -15,6 +15,11 @@ import (
 // Filter narrows a list of calls; empty fields narrow nothing.
 type Filter struct {
 	Seat, Tool, TurnID, RefusalClass string
+	Source, Status                   string
+	// Since is the first moment, Until the first one that is too late.
+	Since, Until time.Time
+	// Text stands somewhere in the arguments or the result, whatever the case.
+	Text string
 }
 
 // After is the place in a list behind which a page begins; the zero value is the beginning.
@@ -32,39 +37,17 @@ from calls`
 const maxPageBytes = 8 << 20
 
 // ListCalls answers at most limit calls, newest first, and whether there are more. A page of long calls is shorter, but never
-// empty.
+// empty. It does not look at the filter's text; [Store.SearchCalls] does.
 func (s *Store) ListCalls(ctx context.Context, f Filter, after After, limit int) (page []*call.Record, more bool, err error) {
-	var conditions []string
-	var args []any
-	add := func(condition string, values ...any) {
-		for _, value := range values {
-			args = append(args, value)
-			condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(args)), 1)
-		}
-		conditions = append(conditions, condition)
-	}
-	// The second half of a condition lets Postgres use an index that holds only rows with one.
-	if f.Seat != "" {
-		add("seat = ? and seat <> ''", f.Seat)
-	}
-	if f.Tool != "" {
-		add("tool = ?", f.Tool)
-	}
-	if f.TurnID != "" {
-		add("turn_id = ? and turn_id <> ''", f.TurnID)
-	}
-	if f.RefusalClass != "" {
-		add("refusal_class = ? and refusal_class <> ''", f.RefusalClass)
-	}
-	if after != (After{}) {
-		add("(started_at, audit_id) < (?, ?)", after.StartedAt, after.ID)
-	}
-	query := selectCalls
-	if len(conditions) > 0 {
-		query += " where " + strings.Join(conditions, " and ")
-	}
+	where, args := conditions(f, after)
 	args = append(args, limit+1)
-	query += fmt.Sprintf(" order by started_at desc, audit_id desc limit $%d", len(args))
+	return s.readCalls(ctx, fmt.Sprintf("%s%s%s limit $%d", selectCalls, where, newestFirst, len(args)), args, limit)
+}
+
+const newestFirst = " order by started_at desc, audit_id desc"
+
+// readCalls reads a page of a query that answers one row more than the page may have, when there is one.
+func (s *Store) readCalls(ctx context.Context, query string, args []any, limit int) (page []*call.Record, more bool, err error) {
 	rows, err := s.pool.Query(ctx, query, args...)
 	if err != nil {
 		return nil, false, fmt.Errorf("list calls: %w", err)
@@ -86,6 +69,47 @@ func (s *Store) ListCalls(ctx context.Context, f Filter, after After, limit int)
 		return nil, false, fmt.Errorf("list calls: %w", err)
 	}
 	return page, false, nil
+}
+
+// Behind answers the place behind a call.
+func Behind(r *call.Record) After { return After{StartedAt: r.StartedAt, ID: r.ID} }
+
+// conditions answers all of a filter but its text.
+func conditions(f Filter, after After) (where string, args []any) {
+	var all []string
+	add := func(condition string, values ...any) {
+		for _, value := range values {
+			args = append(args, value)
+			condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(args)), 1)
+		}
+		all = append(all, condition)
+	}
+	for _, equal := range []struct{ condition, value string }{
+		// The second half of a condition lets Postgres use an index that holds only rows with one.
+		{"seat = ? and seat <> ''", f.Seat},
+		{"tool = ?", f.Tool},
+		{"turn_id = ? and turn_id <> ''", f.TurnID},
+		{"refusal_class = ? and refusal_class <> ''", f.RefusalClass},
+		{"source = ?", f.Source},
+		{"status = ?", f.Status},
+	} {
+		if equal.value != "" {
+			add(equal.condition, equal.value)
+		}
+	}
+	if !f.Since.IsZero() {
+		add("started_at >= ?", f.Since)
+	}
+	if !f.Until.IsZero() {
+		add("started_at < ?", f.Until)
+	}
+	if after != (After{}) {
+		add("(started_at, audit_id) < (?, ?)", after.StartedAt, after.ID)
+	}
+	if len(all) > 0 {
+		where = " where " + strings.Join(all, " and ")
+	}
+	return where, args
 }
 
 func scanCall(row pgx.Row) (*call.Record, error) {
