@@ -110,5 +110,7 @@ func (d deadLetters) waiting(ctx context.Context) ([]int64, error) {
 }
 
 func (d deadLetters) redriveEvents(ctx context.Context, ids []int64) (int, error) {
-	return inbox.Redrive(ctx, d.pool, map[string]inbox.Handler{events.DeliveryTopic: events.Accept}, ids...)
+	return inbox.Redrive(ctx, d.pool, map[string]inbox.Handler{
+		events.DeliveryTopic: events.Accept, events.ApprovalTopic: events.AcceptApproval,
+	}, ids...)
 }

@@ -49,6 +49,7 @@ var Module = run.Module{
 	Topics: []bus.Topic{
 		{Name: events.TurnTopic, Partitions: 8},
 		{Name: events.DeliveryTopic, Partitions: 8},
+		{Name: events.ApprovalTopic, Partitions: 8},
 		{Name: revisionTopic, Partitions: 1, Compacted: true},
 	},
 	Peers: []string{"company", "toolregistry"},
@@ -90,13 +91,14 @@ type Deps struct {
 
 // Service is the turn service.
 type Service struct {
-	deps     Deps
-	handler  *api.Handler
-	engine   *engine.Engine
-	relay    *outbox.Relay
-	consumer *inbox.Consumer
-	company  *follow.Follower[*companyv1.Company]
-	presence *presence.Presence
+	deps    Deps
+	handler *api.Handler
+	engine  *engine.Engine
+	relay   *outbox.Relay
+	// consumers take in deliveries, and what became of calls that waited for a person.
+	consumers []*inbox.Consumer
+	company   *follow.Follower[*companyv1.Company]
+	presence  *presence.Presence
 }
 
 // New builds the service on a migrated schema.
@@ -118,9 +120,10 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 		Node: d.Node, LeaseTTL: d.Config.LeaseTTL, MaxConcurrent: d.Config.MaxConcurrent, DrainTimeout: d.Config.DrainTimeout,
 		Poll: d.Config.Poll,
 	})
-	s.consumer = events.Consumer(events.ConsumerDeps{
+	heard := events.ConsumerDeps{
 		Pool: d.Pool, Bus: d.Bus, Wake: s.engine.Wake, Log: d.Log, Metrics: d.Metrics, Tracer: d.Tracer,
-	})
+	}
+	s.consumers = []*inbox.Consumer{events.Consumer(heard), events.ApprovalConsumer(heard)}
 	s.handler = api.New(kept, s.engine, deadLetters{pool: d.Pool, store: kept, wake: s.engine.Wake})
 	return s, nil
 }
@@ -139,7 +142,9 @@ func (s *Service) Run(ctx context.Context) error {
 	defer stop()
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.company.Run(running) })
-	group.Go(func() error { return s.consumer.Run(running) })
+	for _, consumer := range s.consumers {
+		group.Go(func() error { return consumer.Run(running) })
+	}
 	group.Go(func() error { return s.sweep(running) })
 	group.Go(func() error {
 		defer stop()

@@ -24,6 +24,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/pgtest"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/services/turn"
+	"github.com/bullpenhq/bullpen/services/turn/internal/engine"
 )
 
 const patience = 30 * time.Second
@@ -86,9 +87,16 @@ type bundle struct {
 	company *company
 	service *turn.Service
 	client  turnv1connect.TurnServiceClient
+	deps    turn.Deps
+	stop    func()
 }
 
 func setup(t *testing.T) *bundle {
+	t.Helper()
+	return setupWith(t, registry{})
+}
+
+func setupWith(t *testing.T, tools engine.Tools) *bundle {
 	t.Helper()
 	broker, err := embedded.Start(t.Context(), embedded.Options{})
 	require.NoError(t, err)
@@ -99,25 +107,35 @@ func setup(t *testing.T) *bundle {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.bus.Close()) })
 	require.NoError(t, b.bus.EnsureTopics(t.Context(), turn.Module.Topics...))
-	b.service, err = turn.New(t.Context(), turn.Deps{
+	b.deps = turn.Deps{
 		Config: &turn.Config{LeaseTTL: 3 * time.Second, MaxConcurrent: 8, DrainTimeout: 5 * time.Second, Poll: 50 * time.Millisecond},
-		Node:   uuid.NewString(), Pool: pgtest.Pool(t, "turn", turn.Module.Migrations), Bus: b.bus, Log: log, Now: time.Now,
-		Company: b.company, Tools: registry{},
-	})
+		Pool:   pgtest.Pool(t, "turn", turn.Module.Migrations), Bus: b.bus, Log: log, Now: time.Now,
+		Company: b.company, Tools: tools,
+	}
+	b.start(t)
+	return b
+}
+
+// start runs the service, as a process that was started anew does.
+func (b *bundle) start(t *testing.T) {
+	t.Helper()
+	var err error
+	b.deps.Node = uuid.NewString()
+	b.service, err = turn.New(t.Context(), b.deps)
 	require.NoError(t, err)
 	keys, err := rpc.NewKeys(config.Secret("0123456789abcdef0123456789abcdef"))
 	require.NoError(t, err)
-	server := rpc.NewServer(rpc.ServerOptions{Service: "turn", Log: log, Keys: keys})
+	server := rpc.NewServer(rpc.ServerOptions{Service: "turn", Log: b.deps.Log, Keys: keys})
 	b.service.Register(server)
 	b.client = turnv1connect.NewTurnServiceClient(rpc.NewClient(rpc.InProcess(server), rpc.ClientOptions{Service: "console", Keys: keys}))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.service.Run(ctx) }()
-	t.Cleanup(func() {
+	b.stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-ended)
 	})
-	return b
+	t.Cleanup(b.stop)
 }
 
 func (b *bundle) deliver(t *testing.T, id, conversation, body string) {

@@ -75,7 +75,7 @@ func (t Tool) Reaches(o Obligation) []string {
 // Call is a call as it is recorded.
 type Call struct {
 	Tool string
-	// Succeeded: it ended done, and if it was a write, applied, pending or unchanged.
+	// Succeeded: it ended done, and if it was a write, applied, pending or unchanged; or it waits for a person.
 	Succeeded bool
 }
 

@@ -46,7 +46,7 @@ func (t *turn) request() model.Request {
 		said := model.Round{Text: round.Text, Raw: round.Raw, Dialect: round.Dialect}
 		for _, call := range round.Calls {
 			said.Calls = append(said.Calls, model.Call{ID: call.ID, Tool: call.Tool, Args: call.Args})
-			said.Results = append(said.Results, model.Result{Text: call.Result.Text, Failed: call.State != journal.Done})
+			said.Results = append(said.Results, model.Result{Text: call.Result.Text, Failed: call.State != journal.Done && call.State != journal.Parked})
 		}
 		if len(round.Calls) == 0 {
 			said.Note = prompt.Reminder

@@ -183,6 +183,8 @@ func (t *turn) as(ctx context.Context) context.Context {
 func (t *turn) answered(tool frozenTool, r *toolregistryv1.CallToolResponse) (journal.State, journal.Result) {
 	result := journal.Result{Text: r.GetText(), Outcome: r.GetReceipt().GetOutcome()}
 	switch {
+	case r.GetApprovalId() != "":
+		return journal.Parked, result
 	case r.GetFailed():
 		return journal.Failed, result
 	case result.Outcome == fault.OutcomeUnknown:

@@ -104,6 +104,8 @@ func record(info journal.Turn, c journal.Call) *toolregistryv1.CallRecord {
 	switch {
 	case c.State == journal.Failed && c.Result.Class != "":
 		status = "refused"
+	case c.State == journal.Parked:
+		status = "parked"
 	case c.State != journal.Done:
 		status = "failed"
 	}

@@ -219,11 +219,12 @@ func (t *turn) obligation() delivery.Obligation {
 	return delivery.Obligation{Kind: t.info.Obligation, Surface: t.info.Surface}
 }
 
-// record answers the calls as the delivery check reads them.
+// record answers the calls as the delivery check reads them. A call that waits for a person counts as a delivery that is on its
+// way: when it is not let through, the mail that says so owes the answer again.
 func (t *turn) record() []delivery.Call {
 	var calls []delivery.Call
 	for _, c := range t.journal.Calls() {
-		calls = append(calls, delivery.Call{Tool: c.Tool, Succeeded: c.State == journal.Done})
+		calls = append(calls, delivery.Call{Tool: c.Tool, Succeeded: c.State == journal.Done || c.State == journal.Parked})
 	}
 	return calls
 }

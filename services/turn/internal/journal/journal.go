@@ -2,7 +2,7 @@
 //
 // A call goes
 //
-//	planned ──► dispatched ──► done | failed | unknown
+//	planned ──► dispatched ──► done | failed | unknown | parked
 //	   └──────────────────────► failed                (refused before it was sent)
 //
 // and only the first call of the last round that has not ended may move: calls run one after the other. A round is added
@@ -28,10 +28,12 @@ const (
 	Done       State = "done"
 	Failed     State = "failed"
 	Unknown    State = "unknown"
+	// Parked: the call waits for a person and was not made; what becomes of it comes as mail.
+	Parked State = "parked"
 )
 
 // Ended reports whether a call in this state moves no more.
-func (s State) Ended() bool { return s == Done || s == Failed || s == Unknown }
+func (s State) Ended() bool { return s == Done || s == Failed || s == Unknown || s == Parked }
 
 // Reasons for which an answer stopped.
 const (

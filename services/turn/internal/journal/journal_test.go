@@ -23,7 +23,7 @@ func drawEvent(t *rapid.T, rounds int) journal.Event {
 		return journal.Sent{At: time.Unix(1, 0)}
 	default:
 		state := rapid.SampledFrom([]journal.State{
-			journal.Planned, journal.Dispatched, journal.Done, journal.Failed, journal.Unknown,
+			journal.Planned, journal.Dispatched, journal.Done, journal.Failed, journal.Unknown, journal.Parked,
 		}).Draw(t, "state")
 		return journal.Settled{State: state, Result: journal.Result{Text: "r"}, At: time.Unix(2, 0)}
 	}
