@@ -59,6 +59,9 @@ type Presence struct {
 	node string
 	opts Options
 
+	once  sync.Once
+	shown chan struct{}
+
 	mu   sync.Mutex
 	seen map[string]time.Time // since when each absent process is
 }
@@ -74,8 +77,11 @@ func New(pool *pgxpool.Pool, node string, o Options) *Presence {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Presence{pool: pool, node: node, opts: o, seen: map[string]time.Time{}}
+	return &Presence{pool: pool, node: node, opts: o, shown: make(chan struct{}), seen: map[string]time.Time{}}
 }
+
+// Shown is closed once the others can see this process. One that takes work before may look dead to them.
+func (p *Presence) Shown() <-chan struct{} { return p.shown }
 
 // Run shows the process's presence until ctx ends, and answers nil then. A lost connection is replaced.
 func (p *Presence) Run(ctx context.Context) error {
@@ -109,6 +115,7 @@ func (p *Presence) show(ctx context.Context) error {
 	if _, err := conn.Exec(ctx, hold, p.node); err != nil {
 		return fmt.Errorf("hold the lock: %w", err)
 	}
+	p.once.Do(func() { close(p.shown) })
 	for {
 		// Nothing is ever sent to this connection: waiting for it notices its end at once, and asking it now and then
 		// notices an end that nobody announced.

@@ -1,15 +1,36 @@
 package mcphost_test
 
 import (
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
+	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/services/mcphost"
 )
 
-// Not parallel: whatever runs when it begins is not its own.
+// leakless reports goroutines that are none of those before. Connections to the broker and to Postgres are the process's.
+func leakless(t *testing.T, before goleak.Option) {
+	t.Helper()
+	require.NoError(t, goleak.Find(before,
+		goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"),
+		goleak.IgnoreAnyFunction("github.com/segmentio/kafka-go.(*conn).run"),
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read"),
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read.func1"),
+		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).write"),
+	))
+}
+
+// None of the tests here is parallel: whatever runs when it begins is not its own.
+
 func TestStartsAndStopsLeaveNothingBehind(t *testing.T) {
 	w := setup(t)
 	before := goleak.IgnoreCurrent()
@@ -36,12 +57,84 @@ func TestStartsAndStopsLeaveNothingBehind(t *testing.T) {
 		require.Empty(t, childrenOf(t, file))
 	}
 	require.GreaterOrEqual(t, count(t, effects, "start"), 5, "once a round, and again where a busy machine made it seem silent")
-	// Connections to the broker and to Postgres are the process's.
-	require.NoError(t, goleak.Find(before,
-		goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"),
-		goleak.IgnoreAnyFunction("github.com/segmentio/kafka-go.(*conn).run"),
-		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read"),
-		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).read.func1"),
-		goleak.IgnoreAnyFunction("github.com/twmb/franz-go/pkg/kfake.(*clientConn).write"),
-	))
+	leakless(t, before)
+}
+
+func TestAThousandStartsAndStopsLeaveNothingBehind(t *testing.T) {
+	const cycles, seats = 1000, 20
+	w, program := setup(t), tiny(t)
+	goroutines, open := goleak.IgnoreCurrent(), descriptors(t)
+	n := w.node(t, "n1", func(c *mcphost.Config) { c.ParallelStarts = 8 })
+	servers := templates(program, 1)
+	w.apply(t, n, servers, seated(seats, servers)...)
+	var group sync.WaitGroup
+	var ended atomic.Int32
+	for seat := range seats {
+		group.Go(func() {
+			handle := fmt.Sprintf("seat%d", seat)
+			for range cycles / seats {
+				if _, err := n.call(t.Context(), handle, "s0", "echo", "{}"); err != nil {
+					t.Errorf("call: %v", err)
+					return
+				}
+				released, err := n.ReleaseSeat(t.Context(), &mcphostv1.ReleaseSeatRequest{Seat: handle})
+				if err != nil {
+					t.Errorf("release: %v", err)
+					return
+				}
+				ended.Add(released.GetEnded())
+			}
+		})
+	}
+	group.Wait()
+	require.EqualValues(t, cycles, ended.Load())
+	require.Empty(t, processesOf(t, program), "while the node still runs")
+	n.stop()
+	leakless(t, goroutines)
+	require.Equal(t, open, descriptors(t))
+}
+
+func TestAStormOfStartsKeepsToTheCeilingAndServesEverybody(t *testing.T) {
+	const kinds, seats, ceiling = 50, 20, 60
+	w, program := setup(t), tiny(t)
+	goroutines, open := goleak.IgnoreCurrent(), descriptors(t)
+	n := w.node(t, "n1", func(c *mcphost.Config) { c.ParallelStarts, c.MaxChildren = 8, ceiling })
+	servers := templates(program, kinds)
+	w.apply(t, n, servers, seated(seats, servers)...)
+	var storm sync.WaitGroup
+	for server := range kinds {
+		for seat := range seats {
+			storm.Go(func() {
+				for {
+					_, err := n.CallServerTool(t.Context(), &mcphostv1.CallServerToolRequest{
+						Server: fmt.Sprintf("s%d", server), Tool: "echo", Seat: fmt.Sprintf("seat%d", seat), Timeout: durationpb.New(time.Minute),
+					})
+					if f := rpc.FromError(err); f != nil && f.Reason == "TOO_MANY_SERVERS" {
+						continue // it says: try again later
+					}
+					if err != nil {
+						t.Errorf("call: %v", err)
+					}
+					return
+				}
+			})
+		}
+	}
+	over := make(chan struct{})
+	go func() { storm.Wait(); close(over) }()
+	most, look := 0, time.NewTicker(20*time.Millisecond)
+	defer look.Stop()
+	for running := true; running; {
+		most = max(most, len(processesOf(t, program)))
+		select {
+		case <-look.C:
+		case <-over:
+			running = false
+		}
+	}
+	require.LessOrEqual(t, most, ceiling)
+	n.stop()
+	require.Empty(t, processesOf(t, program))
+	leakless(t, goroutines)
+	require.Equal(t, open, descriptors(t))
 }

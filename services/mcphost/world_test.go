@@ -31,11 +31,15 @@ import (
 	"github.com/bullpenhq/bullpen/libs/pgtest"
 	"github.com/bullpenhq/bullpen/libs/presence"
 	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/libs/run"
 	"github.com/bullpenhq/bullpen/services/mcphost"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/hostiletest"
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(nodeVariable) != "" {
+		run.Main(mcphost.Name, mcphost.Module)
+	}
 	hostiletest.Main()
 	code := m.Run()
 	_ = os.RemoveAll(effectsFolder())
@@ -144,6 +148,7 @@ func (w *world) node(t testing.TB, name string, change ...func(*mcphost.Config))
 	server := rpc.NewServer(rpc.ServerOptions{Service: "mcphost", Log: slog.New(slog.DiscardHandler), Keys: w.keys})
 	service.Register(server)
 	rpc.Mount(mux, server)
+	service.Routes(mux)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()

@@ -13,6 +13,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/fleet"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/peer"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
 )
 
 const (
@@ -152,7 +153,9 @@ func (r *Router) repeat(ctx context.Context, q *mcphostv1.CallServerToolRequest,
 	err = r.route(ctx, q.GetServer(), q.GetSeat(), moving, func(ctx context.Context) (err error) {
 		answer, err = r.call(ctx, q, true)
 		return err
-	}, func(context.Context, peer.Client) error { return lost }) // whoever has the seat by now is not asked to guess
+	}, func(context.Context, peer.Client) error {
+		return fleet.HeldElsewhere(q.GetSeat(), store.Node{}) // by the dead node still, or by one that would have to guess
+	})
 	if errors.Is(err, fleet.ErrUnrepeatable) || moves(err) {
 		return nil, lost
 	}
