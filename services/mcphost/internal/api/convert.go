@@ -45,9 +45,10 @@ func toolsToProto(views []fleet.View, known string) *mcphostv1.ListServerToolsRe
 		response.Servers = append(response.Servers, &mcphostv1.ServerTools{
 			Server: v.Server, Own: v.Own, State: string(v.State), Reason: v.Reason,
 			ToolPrefix: v.Prefix, Surfaces: v.Surfaces, ToolsJson: v.Tools, Digest: v.Digest,
+			CapabilitiesJson: v.Capabilities, Instructions: v.Instructions,
 		})
 		// State and reason count as well: whoever shows the tools shows what is missing, and why.
-		fmt.Fprintf(sum, "%q %t %q %q %q %q %q\n", v.Server, v.Own, v.State, v.Reason, v.Prefix, v.Surfaces, v.Digest)
+		fmt.Fprintf(sum, "%q %t %q %q %q %q %q %q %q\n", v.Server, v.Own, v.State, v.Reason, v.Prefix, v.Surfaces, v.Digest, v.Capabilities, v.Instructions)
 	}
 	response.Digest = hex.EncodeToString(sum.Sum(nil))
 	if response.GetDigest() == known {

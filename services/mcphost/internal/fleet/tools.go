@@ -21,6 +21,9 @@ type View struct {
 	// Tools are JSON, each as the server wrote it. One that restarts still shows those it had.
 	Tools  []string
 	Digest string
+	// Capabilities are what the server declares, JSON as it wrote them, and Instructions its word to its users; empty while it is not
+	// ready.
+	Capabilities, Instructions string
 }
 
 // Tools answers the servers that a seat may use, in document order, or one of them: the shared ones, and its own, which are started
@@ -93,6 +96,9 @@ func (i *instance) show(v *View) {
 	}
 	if v.State == server.Ready || !i.machine.Open() {
 		v.Tools, v.Digest = i.catalogue.tools, i.catalogue.digest
+	}
+	if i.session != nil {
+		v.Capabilities, v.Instructions = string(i.session.Capabilities()), i.session.Instructions()
 	}
 }
 
