@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -38,21 +39,25 @@ type frozen struct {
 }
 
 type frozenTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Schema      json.RawMessage `json:"schema"`
-	Source      string          `json:"source"`
-	Delivers    string          `json:"delivers,omitempty"`
-	Surfaces    []string        `json:"surfaces,omitempty"`
-	ReadOnly    *bool           `json:"read_only,omitempty"`
-	Idempotent  *bool           `json:"idempotent,omitempty"`
-	OpenWorld   *bool           `json:"open_world,omitempty"`
-	EngineLocal bool            `json:"engine_local,omitempty"`
-	Timeout     time.Duration   `json:"timeout"`
+	Name string `json:"name"`
+	// Wire, Schemas and Refused are the registry's word on how models are shown the tool; turns that began before it had one lack them.
+	Wire        string                     `json:"wire,omitempty"`
+	Schemas     map[string]json.RawMessage `json:"schemas,omitempty"`
+	Refused     map[string]string          `json:"refused,omitempty"`
+	Description string                     `json:"description"`
+	Schema      json.RawMessage            `json:"schema"`
+	Source      string                     `json:"source"`
+	Delivers    string                     `json:"delivers,omitempty"`
+	Surfaces    []string                   `json:"surfaces,omitempty"`
+	ReadOnly    *bool                      `json:"read_only,omitempty"`
+	Idempotent  *bool                      `json:"idempotent,omitempty"`
+	OpenWorld   *bool                      `json:"open_world,omitempty"`
+	EngineLocal bool                       `json:"engine_local,omitempty"`
+	Timeout     time.Duration              `json:"timeout"`
 }
 
-// freeze asks the registry for the seat's catalogue and writes the prompt.
-func (e *Engine) freeze(ctx context.Context, c *companyv1.Company, person *companyv1.Seat) (frozen, error) {
+// freeze asks the registry for the seat's catalogue and writes the prompt. dialects are those that the seat's models are asked in.
+func (e *Engine) freeze(ctx context.Context, c *companyv1.Company, person *companyv1.Seat, dialects []string) (frozen, error) {
 	listed, err := e.Tools.ListTools(ctx, &toolregistryv1.ListToolsRequest{Seat: person.GetHandle()})
 	if err != nil {
 		return frozen{}, fault.New(fault.Unavailable, "The tool registry does not answer.").WithReason(reasonCannotBegin).WithCause(rpc.FromError(err))
@@ -61,6 +66,7 @@ func (e *Engine) freeze(ctx context.Context, c *companyv1.Company, person *compa
 	for _, m := range listed.GetMissingServers() {
 		missing = append(missing, fmt.Sprintf("the tools of `%s`: %s", m.GetServer(), m.GetReason()))
 	}
+	missing = append(missing, unshown(listed.GetTools(), dialects)...)
 	f := frozen{
 		System: prompt.System(c, person, missing), MaxRounds: int(c.GetTurnEngine().GetMaxToolRounds()),
 		IdenticalCalls: int(c.GetLoopGuardIdenticalCalls()), DisplayName: person.GetName(),
@@ -89,6 +95,13 @@ func freezeTool(c *companyv1.Company, tool *toolregistryv1.Tool) frozenTool {
 		Source: tool.GetSource(), Delivers: tool.GetDelivers(), Surfaces: tool.GetSurfaces(), EngineLocal: tool.GetEngineLocal(),
 		Timeout: defaultToolTimeout,
 	}
+	t.Wire, t.Refused = tool.GetWireName(), tool.GetProviderQuarantine()
+	for provider, schema := range tool.GetProviderSchemas() {
+		if t.Schemas == nil {
+			t.Schemas = map[string]json.RawMessage{}
+		}
+		t.Schemas[provider] = json.RawMessage(schema)
+	}
 	if !json.Valid(t.Schema) {
 		t.Schema = json.RawMessage(`{"type":"object"}`)
 	}
@@ -109,6 +122,37 @@ func freezeTool(c *companyv1.Company, tool *toolregistryv1.Tool) frozenTool {
 	return t
 }
 
+// unshown answers the tools that none of the seat's models can be shown, with why: the seat should know what it lacks.
+func unshown(tools []*toolregistryv1.Tool, dialects []string) []string {
+	var lines []string
+	for _, tool := range tools {
+		refused := tool.GetProviderQuarantine()
+		everywhere := len(dialects) > 0
+		for _, dialect := range dialects {
+			everywhere = everywhere && refused[dialect] != ""
+		}
+		if everywhere && tool.GetQuarantine() == "" {
+			lines = append(lines, fmt.Sprintf("the tool `%s`: %s", tool.GetName(), refused[dialects[0]]))
+		}
+	}
+	return lines
+}
+
+// leftOut says once a turn which tools a model of the seat's is not shown.
+func (f frozen) leftOut(log *slog.Logger, dialects []string) {
+	for _, dialect := range dialects {
+		var tools []string
+		for _, t := range f.Tools {
+			if why := t.Refused[dialect]; why != "" {
+				tools = append(tools, t.Name+": "+why)
+			}
+		}
+		if len(tools) > 0 {
+			log.Warn("tools are not shown to a model provider", "provider", dialect, "tools", tools)
+		}
+	}
+}
+
 func (f frozen) tool(name string) (frozenTool, bool) {
 	for _, t := range f.Tools {
 		if t.Name == name {
@@ -125,7 +169,9 @@ func (f frozen) limits() journal.Limits {
 func (f frozen) offered() []model.Tool {
 	tools := make([]model.Tool, len(f.Tools))
 	for i, t := range f.Tools {
-		tools[i] = model.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema}
+		tools[i] = model.Tool{
+			Name: t.Name, Wire: t.Wire, Description: t.Description, Schema: t.Schema, Schemas: t.Schemas, Refused: t.Refused,
+		}
 	}
 	return tools
 }

@@ -48,7 +48,7 @@ func (s *seat) begin(
 	ctx context.Context, c *companyv1.Company, person *companyv1.Seat, m model.Models, picked []mailbox.Mail,
 ) (*turn, error) {
 	e := s.engine
-	f, err := e.freeze(ctx, c, person)
+	f, err := e.freeze(ctx, c, person, m.Dialects)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +77,7 @@ func (s *seat) begin(
 		return nil, err
 	}
 	t := s.newTurn(info, f, picked, m)
+	f.leftOut(t.log, m.Dialects)
 	t.log.Info("turn started", "work_key", info.WorkKey, "mail", len(picked))
 	return t, nil
 }

@@ -87,18 +87,19 @@ func (a Anthropic) params(r Request) anthropic.MessageNewParams {
 		Model: a.Model, MaxTokens: a.MaxTokens,
 		System: []anthropic.TextBlockParam{{Text: r.System, CacheControl: anthropic.NewCacheControlEphemeralParam()}},
 	}
-	for i, tool := range r.Tools {
+	known, offered := namesOf(r.Tools), offeredIn(dialectAnthropic, r.Tools)
+	for i, tool := range offered {
 		t := anthropic.ToolParam{
-			Name: toWire(tool.Name), Description: anthropic.String(tool.Description), InputSchema: anthropicSchema(tool.Schema),
+			Name: known.toWire(tool.Name), Description: anthropic.String(tool.Description), InputSchema: anthropicSchema(tool.Schema),
 		}
-		if i == len(r.Tools)-1 {
+		if i == len(offered)-1 {
 			t.CacheControl = anthropic.NewCacheControlEphemeralParam()
 		}
 		params.Tools = append(params.Tools, anthropic.ToolUnionParam{OfTool: &t})
 	}
 	params.Messages = append(params.Messages, anthropic.NewUserMessage(anthropic.NewTextBlock(r.Opening)))
 	for _, round := range r.Rounds {
-		if m, some := anthropicAssistant(round); some {
+		if m, some := anthropicAssistant(round, known); some {
 			params.Messages = append(params.Messages, m)
 		}
 		var back []anthropic.ContentBlockParamUnion
@@ -116,16 +117,13 @@ func (a Anthropic) params(r Request) anthropic.MessageNewParams {
 }
 
 func anthropicSchema(schema json.RawMessage) (s anthropic.ToolInputSchemaParam) {
-	fields := map[string]any{}
-	if json.Unmarshal(schema, &fields) != nil {
-		return s
-	}
-	delete(fields, "type")
+	fields := members(schema)
+	delete(fields, "type") // the client says so itself
 	s.ExtraFields = fields
 	return s
 }
 
-func anthropicAssistant(round Round) (anthropic.MessageParam, bool) {
+func anthropicAssistant(round Round, known names) (anthropic.MessageParam, bool) {
 	var m anthropic.MessageParam
 	if round.Dialect == dialectAnthropic && len(round.Raw) > 0 && json.Unmarshal(round.Raw, &m) == nil {
 		return m, m.OfAssistant != nil && len(m.OfAssistant.Content) > 0
@@ -135,7 +133,7 @@ func anthropicAssistant(round Round) (anthropic.MessageParam, bool) {
 		blocks = append(blocks, anthropic.NewTextBlock(round.Text))
 	}
 	for _, call := range round.Calls {
-		blocks = append(blocks, anthropic.NewToolUseBlock(call.ID, object(call.Args), toWire(call.Tool)))
+		blocks = append(blocks, anthropic.NewToolUseBlock(call.ID, object(call.Args), known.toWire(call.Tool)))
 	}
 	return anthropic.NewAssistantMessage(blocks...), len(blocks) > 0
 }

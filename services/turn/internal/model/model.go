@@ -28,10 +28,44 @@ type Request struct {
 
 // Tool is a tool on offer, by its canonical name.
 type Tool struct {
-	Name        string
+	Name string
+	// Wire is the name that every vendor takes; empty where none was given, and one is made then.
+	Wire        string
 	Description string
 	// Schema is a JSON Schema of the arguments.
 	Schema json.RawMessage
+	// Schemas take its place, by dialect, where a vendor would refuse it.
+	Schemas map[string]json.RawMessage
+	// Refused says, by dialect, why a vendor cannot be shown the tool at all: it is not offered there.
+	Refused map[string]string
+}
+
+// offeredIn answers the tools that can be shown in a dialect, each with the schema for it.
+func offeredIn(dialect string, tools []Tool) []Tool {
+	offered := make([]Tool, 0, len(tools))
+	for _, tool := range tools {
+		if tool.Refused[dialect] != "" {
+			continue
+		}
+		if schema, other := tool.Schemas[dialect]; other {
+			tool.Schema = schema
+		}
+		offered = append(offered, tool)
+	}
+	return offered
+}
+
+// members answers a schema's outermost members, each as it was written: numbers keep their digits, arguments their order.
+func members(schema json.RawMessage) map[string]any {
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(schema, &raw) != nil {
+		return nil
+	}
+	fields := make(map[string]any, len(raw))
+	for name, value := range raw {
+		fields[name] = value
+	}
+	return fields
 }
 
 // Round is an answer and what came back.

@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -92,19 +91,20 @@ func (o OpenAI) params(r Request) openai.ChatCompletionNewParams {
 	} else {
 		params.MaxCompletionTokens = openai.Int(o.MaxTokens)
 	}
-	for _, tool := range r.Tools {
-		parameters := shared.FunctionParameters{}
-		if json.Unmarshal(tool.Schema, &parameters) != nil {
-			parameters = shared.FunctionParameters{"type": "object"}
+	known := namesOf(r.Tools)
+	for _, tool := range offeredIn(dialectOpenAI, r.Tools) {
+		parameters := shared.FunctionParameters(members(tool.Schema))
+		if parameters == nil {
+			parameters = shared.FunctionParameters{"type": "object", "properties": map[string]any{}}
 		}
 		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
-			Name: toWire(tool.Name), Description: openai.String(tool.Description), Parameters: parameters,
+			Name: known.toWire(tool.Name), Description: openai.String(tool.Description), Parameters: parameters,
 		}))
 	}
 	params.Messages = append(params.Messages, openai.SystemMessage(r.System), openai.UserMessage(r.Opening))
 	for _, round := range r.Rounds {
 		if round.Text != "" || len(round.Calls) > 0 {
-			params.Messages = append(params.Messages, openaiAssistant(round))
+			params.Messages = append(params.Messages, openaiAssistant(round, known))
 		}
 		for i, result := range round.Results {
 			params.Messages = append(params.Messages, openai.ToolMessage(result.Text, round.Calls[i].ID))
@@ -116,14 +116,14 @@ func (o OpenAI) params(r Request) openai.ChatCompletionNewParams {
 	return params
 }
 
-func openaiAssistant(round Round) openai.ChatCompletionMessageParamUnion {
+func openaiAssistant(round Round, known names) openai.ChatCompletionMessageParamUnion {
 	var m openai.ChatCompletionAssistantMessageParam
 	if round.Text != "" {
 		m.Content.OfString = openai.String(round.Text)
 	}
 	for _, call := range round.Calls {
 		var c openai.ChatCompletionMessageFunctionToolCallParam
-		c.ID, c.Function.Name, c.Function.Arguments = call.ID, toWire(call.Tool), string(object(call.Args))
+		c.ID, c.Function.Name, c.Function.Arguments = call.ID, known.toWire(call.Tool), string(object(call.Args))
 		m.ToolCalls = append(m.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &c})
 	}
 	return openai.ChatCompletionMessageParamUnion{OfAssistant: &m}

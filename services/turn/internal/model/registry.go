@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,6 +47,8 @@ type Models struct {
 	// Rests answers how long until somebody may be asked again; 0 when now.
 	Rests   func() time.Duration
 	Secrets []string
+	// Dialects are the vendors' forms that may be asked in, in the order of the chain.
+	Dialects []string
 }
 
 // For answers the seat's models. It refuses, in words fit for whoever looks after the company, a seat that has none.
@@ -71,7 +74,24 @@ func (r *Registry) For(ctx context.Context, c *companyv1.Company, seat *companyv
 	chain := NewChain(func(from string, why Kind) {
 		log.Warn("the next model provider is asked", "seat", handle, "provider", from, "reason", string(why))
 	}, pools...)
-	return Models{Asker: chain, Rests: chain.Rests, Secrets: append([]string(nil), r.secrets...)}, nil
+	return Models{Asker: chain, Rests: chain.Rests, Secrets: append([]string(nil), r.secrets...), Dialects: dialectsOf(c, seat)}, nil
+}
+
+// dialectsOf answers the forms that the seat's providers are asked in, each once.
+func dialectsOf(c *companyv1.Company, seat *companyv1.Seat) []string {
+	var dialects []string
+	for _, key := range chainOf(c, seat) {
+		for _, p := range c.GetLlmProviders() {
+			dialect := p.GetType()
+			if dialect == "openai-compatible" {
+				dialect = dialectOpenAI
+			}
+			if p.GetKey() == key && !slices.Contains(dialects, dialect) {
+				dialects = append(dialects, dialect)
+			}
+		}
+	}
+	return dialects
 }
 
 // chainOf answers the keys of the seat's providers: its own, or the one called default, or the first.
