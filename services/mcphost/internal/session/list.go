@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxTools and maxListBytes bound what one server may bring: everything that lists tools carries it.
-	maxTools, maxListBytes = 1000, 4 << 20
+	maxTools, maxListBytes = 10_000, 16 << 20
 	// maxPages and maxEntries bound any list.
 	maxPages, maxEntries = 1000, 10000
 	// relistMin and relistMax bound how often tools are listed again because their time ran out.
