@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
+	"io"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -108,8 +111,16 @@ func visible(text string) string {
 // Digest is how a change of what is shown is noticed.
 func Digest(parts ...string) string {
 	h := sha256.New()
-	for _, part := range parts {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
-	}
+	addParts(h, parts...)
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// addParts writes parts so that no two lists of them read alike.
+func addParts(h hash.Hash, parts ...string) {
+	var length []byte
+	for _, part := range parts {
+		length = append(strconv.AppendInt(length[:0], int64(len(part)), 10), ':')
+		_, _ = h.Write(length)
+		_, _ = io.WriteString(h, part)
+	}
 }

@@ -12,7 +12,6 @@ package surface
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/inputschema"
@@ -188,10 +187,10 @@ func claims(builtins []*Tool, servers []Server, byServer [][]*Tool) [][]*Tool {
 func digestOf(s *Surface) string {
 	h := sha256.New()
 	for _, t := range s.tools {
-		fmt.Fprintf(h, "%q %q %q %q %q %q %q %q %q\n", t.Name, t.Wire, t.Source, t.Digest, t.Definition, t.Delivers, t.Change, t.Quarantine, hintText(t.Hints))
+		addParts(h, t.Name, t.Wire, t.Source, t.Digest, t.Definition, t.Delivers, t.Change, t.Quarantine, hintText(t.Hints))
 	}
 	for _, m := range s.missing {
-		fmt.Fprintf(h, "%q\n", m)
+		addParts(h, m.Server, m.State, m.Reason)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
