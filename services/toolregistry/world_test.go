@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,7 +137,13 @@ type world struct {
 	client        func(service string) *connect.Client
 	keys          *rpc.Keys
 	stop          func()
+	ahead         atomic.Int64 // how far the service's clock has been put forward
 }
+
+// forward puts the service's clock forward.
+func (w *world) forward(d time.Duration) { w.ahead.Add(int64(d)) }
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
 type options struct {
 	http bool
@@ -199,7 +206,7 @@ func build(t testing.TB, o options) *world {
 }
 
 func (w *world) deps(log *slog.Logger) toolregistry.Deps {
-	return toolregistry.Deps{Log: log, Pool: w.pool, Bus: w.bus, Client: w.client, Now: time.Now, Node: "n1", Keys: w.keys}
+	return toolregistry.Deps{Log: log, Pool: w.pool, Bus: w.bus, Client: w.client, Now: w.now, Node: "n1", Keys: w.keys}
 }
 
 func (w *world) run(t testing.TB) {
