@@ -7,7 +7,8 @@
 //
 //	company ─► which should run (internal/fleet) ─► start, watch, restart (internal/server)
 //	                                                  ├─ processes            internal/child
-//	                                                  └─ sessions over them   internal/session
+//	                                                  ├─ sessions over them   internal/session
+//	                                                  └─ tokens for them      internal/authorize
 //
 // The root package is the whole face of the service; see README.md for its tables, topics and settings.
 package mcphost
@@ -20,6 +21,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -32,13 +34,16 @@ import (
 	"github.com/bullpenhq/bullpen/gen/bullpen/company/v1/companyv1connect"
 	"github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1/mcphostv1connect"
 	"github.com/bullpenhq/bullpen/libs/bus"
+	"github.com/bullpenhq/bullpen/libs/config"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/follow"
 	"github.com/bullpenhq/bullpen/libs/outbox"
 	"github.com/bullpenhq/bullpen/libs/presence"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/libs/run"
+	"github.com/bullpenhq/bullpen/libs/sealed"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/api"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/authorize"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/events"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/fleet"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/peer"
@@ -55,7 +60,7 @@ const version = "1"
 const partitions = 8
 
 // absence is how long a node must be gone for the others to take its seats. Its children died with it.
-const absence = 750 * time.Millisecond
+const absence = time.Second
 
 // Module describes the service to its host.
 var Module = run.Module{
@@ -109,6 +114,7 @@ type Service struct {
 	relay    *outbox.Relay
 	presence *presence.Presence
 	peers    *peer.Peers
+	tokens   *authorize.Authorizer
 	fleet    *fleet.Fleet
 	router   *api.Router
 }
@@ -126,15 +132,37 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 	s.company = follow.New(follow.Options[*companyv1.Company]{
 		Bus: d.Bus, Topic: events.CompanyTopic, Group: Name + "-company-" + d.Node, Load: s.load, Log: d.Log,
 	})
+	if s.tokens, err = s.authorizer(); err != nil {
+		return nil, err
+	}
 	s.fleet = fleet.New(fleet.Options{
-		Company: d.Company, Store: s.store, Current: s.company.Current, Changed: s.company.Changed, Log: d.Log, Now: d.Now, Getenv: d.Getenv,
+		Company: d.Company, Store: s.store, Authorizer: s.tokens, Current: s.company.Current, Changed: s.company.Changed, Log: d.Log, Now: d.Now, Getenv: d.Getenv,
 		Node: d.Node, Version: version, Presence: s.presence, SeatIdle: d.Config.SeatIdle, MaxChildren: d.Config.MaxChildren, ParallelStarts: d.Config.ParallelStarts,
 	})
 	s.router = &api.Router{
-		Handler: &api.Handler{Fleet: s.fleet, Store: s.store, Company: s.company.Current},
+		Handler: &api.Handler{Fleet: s.fleet, Store: s.store, Authorizer: s.tokens, Company: s.company.Current},
 		Peers:   s.peers, Refresh: s.company.Refresh,
 	}
 	return s, nil
+}
+
+// authorizer makes what gets tokens. Browsers come back to the company's public address, or to the process's own.
+func (s *Service) authorizer() (*authorize.Authorizer, error) {
+	o := authorize.Options{
+		Store: s.store, DocumentURL: s.deps.Config.ClientDocumentURL, Log: s.deps.Log, Now: s.deps.Now, Version: version,
+		Granted: func(server, seat string) { s.fleet.Granted(server, seat) },
+		BaseURL: func() string {
+			company, _ := s.company.Current()
+			return strings.TrimSuffix(cmp.Or(company.GetIntegrations().GetPublicBaseUrl(), s.deps.URL), "/")
+		},
+	}
+	if key := s.deps.Config.TokenKey; key != "" {
+		var err error
+		if o.Box, err = sealed.NewBox(key); err != nil {
+			return nil, config.Invalid("mcphost.token-key", "%v", err)
+		}
+	}
+	return authorize.New(o), nil
 }
 
 // load reads the company; none is active is an answer, not a failure.
@@ -154,8 +182,8 @@ func (s *Service) Register(server *connect.Server) {
 	mcphostv1connect.RegisterMcpHostServiceHandler(server, s.router)
 }
 
-// Routes implements [run.Service]; mcphost serves RPCs alone.
-func (s *Service) Routes(*http.ServeMux) {}
+// Routes implements [run.Service]: where a browser comes back to with an operator's consent.
+func (s *Service) Routes(mux *http.ServeMux) { s.tokens.Routes(mux) }
 
 // Run implements [run.Service].
 func (s *Service) Run(ctx context.Context) error {
@@ -169,6 +197,11 @@ func (s *Service) Run(ctx context.Context) error {
 	group.Go(func() error { return s.relay.Run(ctx) })
 	group.Go(func() error {
 		defer ended()
+		select {
+		case <-s.presence.Shown(): // before, a seat that is taken would look like a dead node's
+		case <-ctx.Done():
+			return nil
+		}
 		return s.fleet.Run(ctx)
 	})
 	return group.Wait()
@@ -181,7 +214,16 @@ func (s *Service) Ready(context.Context) []run.Condition {
 	if _, loaded := s.company.Current(); !loaded {
 		known.OK, known.Blocking, known.Detail = false, true, "the company service has not answered yet"
 	}
-	conditions := []run.Condition{known}
+	running := run.Condition{Name: "mcp servers", OK: s.fleet.Running(), Blocking: true}
+	if !running.OK {
+		running.Detail = "they are not started yet, or end"
+	}
+	conditions := []run.Condition{known, running}
+	if !s.tokens.Durable() && s.wantsTokens() {
+		conditions = append(conditions, run.Condition{
+			Name: "tokens for mcp servers", Detail: "they live in memory and are lost at a restart: set -mcphost.token-key",
+		})
+	}
 	failing := s.fleet.Failing()
 	for _, name := range slices.Sorted(maps.Keys(failing)) {
 		conditions = append(conditions, run.Condition{
@@ -189,4 +231,10 @@ func (s *Service) Ready(context.Context) []run.Condition {
 		})
 	}
 	return conditions
+}
+
+// wantsTokens reports whether a server declares that it is authorised at.
+func (s *Service) wantsTokens() bool {
+	company, _ := s.company.Current()
+	return slices.ContainsFunc(company.GetMcpServers(), func(m *companyv1.McpServer) bool { return m.GetAuthorization() != nil })
 }

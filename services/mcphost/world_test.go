@@ -57,6 +57,8 @@ type company struct {
 	mu      sync.Mutex
 	current *companyv1.Company
 	secrets map[string]string
+	// public is the company's public address.
+	public string
 }
 
 func (c *company) GetCompany(context.Context, *companyv1.GetCompanyRequest) (*companyv1.GetCompanyResponse, error) {
@@ -92,7 +94,9 @@ func (c *company) put(servers []*companyv1.McpServer, seats ...*companyv1.Seat) 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	epoch := c.current.GetEpoch() + 1
-	c.current = &companyv1.Company{RevisionId: fmt.Sprintf("r%d", epoch), Epoch: epoch, McpServers: servers, Seats: seats}
+	c.current = &companyv1.Company{RevisionId: fmt.Sprintf("r%d", epoch), Epoch: epoch, McpServers: servers, Seats: seats,
+		Integrations: &companyv1.Integrations{PublicBaseUrl: c.public},
+	}
 }
 
 // world is one node, or several, over one database and one broker.
@@ -108,6 +112,7 @@ type world struct {
 type node struct {
 	mcphostv1connect.McpHostServiceClient
 	service *mcphost.Service
+	url     string
 	stop    func()
 }
 
@@ -152,7 +157,7 @@ func (w *world) node(t testing.TB, name string, change ...func(*mcphost.Config))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()
-	n := &node{service: service, stop: sync.OnceFunc(func() {
+	n := &node{service: service, url: reached.URL, stop: sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-ended)
 		reached.Close()
@@ -160,7 +165,9 @@ func (w *world) node(t testing.TB, name string, change ...func(*mcphost.Config))
 	t.Cleanup(n.stop)
 	client := rpc.NewClient(rpc.InProcess(server), rpc.ClientOptions{Service: "toolregistry", Keys: w.keys, Timeout: time.Minute})
 	n.McpHostServiceClient = mcphostv1connect.NewMcpHostServiceClient(client)
-	require.Eventually(t, func() bool { return service.Ready(t.Context())[0].OK }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return !slices.ContainsFunc(service.Ready(t.Context()), func(c run.Condition) bool { return c.Blocking && !c.OK })
+	}, 30*time.Second, 5*time.Millisecond)
 	return n
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1/mcphostv1connect"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/rpc"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/authorize"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/fleet"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
 )
@@ -19,6 +20,8 @@ type Handler struct {
 
 	Fleet *fleet.Fleet
 	Store *store.Store
+	// Authorizer has what operators are asked to consent to.
+	Authorizer *authorize.Authorizer
 	// Company answers the company in force, nil when there is none, and false before that is known.
 	Company func() (*companyv1.Company, bool)
 }
@@ -49,7 +52,11 @@ func (h *Handler) ListServers(ctx context.Context, _ *mcphostv1.ListServersReque
 	if err != nil {
 		return nil, err
 	}
-	return &mcphostv1.ListServersResponse{Servers: serversToProto(company.GetMcpServers(), reports)}, nil
+	pages, err := h.Authorizer.Pages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &mcphostv1.ListServersResponse{Servers: serversToProto(company.GetMcpServers(), reports, pages)}, nil
 }
 
 // ListServerTools implements [mcphostv1connect.McpHostServiceHandler].

@@ -156,7 +156,7 @@ func (acc *Access) giveUp(ctx context.Context, used *token, no *turnedDown) erro
 		return nil, nil
 	})
 	if no.code == "invalid_client" && used.Client.ID != acc.server.ClientID {
-		err = errors.Join(err, acc.authorizer.vault.store.PutAuthorizationClient(ctx, acc.server.Name, used.Issuer, acc.authorizer.redirectURI(), nil))
+		err = errors.Join(err, acc.authorizer.vault.dropClient(ctx, acc.server.Name, used.Issuer, acc.authorizer.redirectURI(), used.Client.ID))
 	}
 	acc.adopt(nil)
 	return err
@@ -219,7 +219,10 @@ func (acc *Access) obtain(ctx context.Context, c *challenge, trusted *trust, bef
 		Issuer: trusted.issuer.Issuer, Endpoint: trusted.issuer.TokenEndpoint, Resource: trusted.resource, Asked: scopes, Terms: acc.terms(),
 	}
 	if acc.server.Grant == AuthorizationCode {
-		return nil, acc.ask(ctx, t, trusted.issuer)
+		if err := acc.ask(ctx, t, trusted.issuer); !asked(err) {
+			return nil, err
+		}
+		return acc.late(ctx, before)
 	}
 	who, err := acc.identify(ctx, trusted.issuer, "")
 	if err != nil {
@@ -237,6 +240,19 @@ func (acc *Access) obtain(ctx context.Context, c *challenge, trusted *trust, bef
 		return nil, err
 	}
 	return acc.adopt(next), nil
+}
+
+// late answers a token that another consent brought while this one was asked for, which is then not needed; without one it answers
+// that the operator is awaited.
+func (acc *Access) late(ctx context.Context, before *token) (*token, error) {
+	now, err := acc.load(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case now == nil || before != nil && now.Access == before.Access:
+		return nil, consentNeeded()
+	}
+	return now, acc.authorizer.vault.store.DropConsent(ctx, acc.server.Name, acc.server.Seat)
 }
 
 // scopes are what to ask for: what the company says, else the server's word for this request, else all that it knows. What was had

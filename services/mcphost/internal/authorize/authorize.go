@@ -34,11 +34,11 @@ const (
 // Store keeps what is sealed; see [store.Store], which is one.
 type Store interface {
 	AuthorizationClient(ctx context.Context, server, issuer, redirectURI string) ([]byte, error)
-	PutAuthorizationClient(ctx context.Context, server, issuer, redirectURI string, sealed []byte) error
+	ReplaceAuthorizationClient(ctx context.Context, server, issuer, redirectURI string, before, sealed []byte) error
 	PinIssuer(ctx context.Context, server, clientID, issuer string) (pinned string, err error)
 	AuthorizationToken(ctx context.Context, server, seat, resource string) ([]byte, error)
 	ChangeAuthorizationToken(ctx context.Context, server, seat, resource string, change func(sealed []byte) ([]byte, error)) error
-	PutConsent(ctx context.Context, state []byte, c store.Consent) error
+	PutConsent(ctx context.Context, state []byte, c store.Consent, enough time.Duration) error
 	TakeConsent(ctx context.Context, state []byte) (*store.Consent, error)
 	Consents(ctx context.Context) ([]store.Consent, error)
 	DropConsent(ctx context.Context, server, seat string) error

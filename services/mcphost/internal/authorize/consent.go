@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// ask keeps a consent for an operator to give, and answers the refusal that says so. One that asks for the same and can still be
-// given for a while stays: somebody may have its page open.
+// ask keeps a consent for an operator to give, and answers the refusal that says so. One that asks the same and can still be given for
+// a while stays: somebody may have its page open.
 func (acc *Access) ask(ctx context.Context, t *token, issuer *oauthex.AuthServerMeta) error {
 	a := acc.authorizer
 	redirect := a.redirectURI()
@@ -29,18 +28,11 @@ func (acc *Access) ask(ctx context.Context, t *token, issuer *oauthex.AuthServer
 		return err
 	}
 	t.Client = *who
-	open, err := acc.opened(ctx)
-	if err != nil {
+	state := rand.Text()
+	if err := a.vault.putConsent(ctx, acc.server.Name, acc.server.Seat, state, acc.newConsent(t, issuer, redirect, state)); err != nil {
 		return err
 	}
-	if open == nil || !open.sameAs(t, acc.account.resource, redirect) || open.left < consentTime/4 {
-		state := rand.Text()
-		c := acc.newConsent(t, issuer, redirect, state)
-		if err := a.vault.putConsent(ctx, acc.server.Name, acc.server.Seat, state, c); err != nil {
-			return err
-		}
-		a.options.Log.Info("mcp_server_consent_needed", "mcp_server", acc.server.Name, "seat", acc.server.Seat, "issuer", t.Issuer, "scopes", t.Asked)
-	}
+	a.options.Log.Info("mcp_server_consent_needed", "mcp_server", acc.server.Name, "seat", acc.server.Seat, "issuer", t.Issuer, "scopes", t.Asked)
 	acc.mu.Lock()
 	defer acc.mu.Unlock()
 	acc.waiting, acc.waitingSince = consentNeeded(), a.options.Now()
@@ -56,11 +48,6 @@ func (acc *Access) opened(ctx context.Context) (*openConsent, error) {
 		}
 	}
 	return nil, err
-}
-
-func (c *consent) sameAs(t *token, account, redirect string) bool {
-	return c.Account == account && c.Redirect == redirect && c.Token.Issuer == t.Issuer && c.Token.Client == t.Client && c.Token.Terms == t.Terms &&
-		slices.Equal(c.Token.Asked, t.Asked)
 }
 
 // newConsent binds an answer to what is asked: by the state, and by the verifier that the issuer sees a digest of.
@@ -88,11 +75,8 @@ func (acc *Access) newConsent(t *token, issuer *oauthex.AuthServerMeta, redirect
 
 // Begin answers where an operator consents to the use of a server, or that a token is there already and nobody need consent.
 func (acc *Access) Begin(ctx context.Context) (page string, authorized bool, err error) {
-	if err := acc.Prepare(ctx); err != nil {
-		var refused *Refused
-		if !errors.As(err, &refused) || !refused.Consent {
-			return "", false, err
-		}
+	if err := acc.Prepare(ctx); err != nil && !asked(err) {
+		return "", false, err
 	}
 	// A token may be there, and a consent to more than it is good for be awaited.
 	open, err := acc.opened(ctx)
@@ -107,6 +91,19 @@ func (acc *Access) Begin(ctx context.Context) (page string, authorized bool, err
 		return open.URL, t != nil, nil
 	}
 	return "", t != nil, nil
+}
+
+// Waiting reports whether an operator's consent is awaited.
+func (acc *Access) Waiting() bool {
+	acc.mu.Lock()
+	defer acc.mu.Unlock()
+	return acc.waiting != nil
+}
+
+// Granted looks whether the consent that was awaited has brought a token, here or at another node.
+func (acc *Access) Granted(ctx context.Context) (bool, error) {
+	t, err := acc.load(ctx)
+	return t != nil && !acc.Waiting(), err
 }
 
 // Pages answers where operators consent to what servers wait for, by server and seat.
@@ -156,6 +153,10 @@ func (a *Authorizer) Complete(ctx context.Context, query url.Values) (Completed,
 	}
 	err = a.vault.changeToken(ctx, acc.account, func(*token) (*token, error) { return next, nil })
 	if err != nil {
+		return done, err
+	}
+	// Another node may have asked meanwhile for what is there now.
+	if err := a.vault.store.DropConsent(ctx, server, seat); err != nil {
 		return done, err
 	}
 	a.options.Log.Info("mcp_server_authorized", "mcp_server", server, "seat", seat, "issuer", next.Issuer, "scopes", next.Granted, "refreshes", next.Refresh != "")

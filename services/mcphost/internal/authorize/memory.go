@@ -39,16 +39,18 @@ func (m *memory) AuthorizationClient(_ context.Context, server, issuer, redirect
 	return bytes.Clone(m.clients[[3]string{server, issuer, redirectURI}]), nil
 }
 
-// PutAuthorizationClient implements [Store].
-func (m *memory) PutAuthorizationClient(_ context.Context, server, issuer, redirectURI string, sealed []byte) error {
+// ReplaceAuthorizationClient implements [Store].
+func (m *memory) ReplaceAuthorizationClient(_ context.Context, server, issuer, redirectURI string, before, sealed []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := [3]string{server, issuer, redirectURI}
-	if sealed == nil {
+	switch {
+	case !bytes.Equal(m.clients[key], before):
+	case sealed == nil:
 		delete(m.clients, key)
-		return nil
+	default:
+		m.clients[key] = sealed
 	}
-	m.clients[key] = sealed
 	return nil
 }
 
@@ -90,9 +92,14 @@ func (m *memory) ChangeAuthorizationToken(ctx context.Context, server, seat, res
 }
 
 // PutConsent implements [Store].
-func (m *memory) PutConsent(_ context.Context, state []byte, c store.Consent) error {
+func (m *memory) PutConsent(_ context.Context, state []byte, c store.Consent, enough time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for _, open := range m.consents {
+		if open.Server == c.Server && open.Seat == c.Seat && bytes.Equal(open.Question, c.Question) && open.until.Sub(m.now()) >= enough {
+			return nil
+		}
+	}
 	m.dropConsent(c.Server, c.Seat)
 	m.consents[string(state)] = remembered{Consent: c, until: m.now().Add(c.Left)}
 	return nil
@@ -116,7 +123,7 @@ func (m *memory) Consents(context.Context) ([]store.Consent, error) {
 	defer m.mu.Unlock()
 	var open []store.Consent
 	for _, c := range m.consents {
-		if c.Left = c.until.Sub(m.now()); c.Left > 0 {
+		if c.until.After(m.now()) {
 			open = append(open, c.Consent)
 		}
 	}

@@ -1,6 +1,7 @@
 package authorize
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -32,6 +33,12 @@ func (r *Refused) TurnedAway() {}
 // consentNeeded is the refusal that an operator ends.
 func consentNeeded() *Refused {
 	return &Refused{Consent: true, text: "an operator must consent to its use: open its authorization_url in a browser"}
+}
+
+// asked reports whether an error says that an operator was asked.
+func asked(err error) bool {
+	var refused *Refused
+	return errors.As(err, &refused) && refused.Consent
 }
 
 // quoted answers a stranger's word for a text of ours: printable, and left out when it is longer than a line.

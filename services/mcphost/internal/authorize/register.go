@@ -30,14 +30,14 @@ func (acc *Access) identify(ctx context.Context, issuer *oauthex.AuthServerMeta,
 	if issuer.RegistrationEndpoint == "" {
 		return nil, refuse("its authorization server %s registers no clients by itself: declare authorization.client_id", quoted(issuer.Issuer))
 	}
-	known, err := acc.authorizer.vault.client(ctx, s.Name, issuer.Issuer, redirect)
+	known, kept, err := acc.authorizer.vault.client(ctx, s.Name, issuer.Issuer, redirect)
 	if err != nil {
 		return nil, err
 	}
 	if known != nil && (known.Until.IsZero() || acc.authorizer.options.Now().Before(known.Until)) {
 		return known, nil
 	}
-	return acc.register(ctx, issuer, redirect)
+	return acc.register(ctx, issuer, redirect, kept)
 }
 
 // declared is the client of the company document. Its secret is for one issuer: a server that names another one later does not get
@@ -87,7 +87,8 @@ func description(redirect, method string) *oauthex.ClientRegistrationMetadata {
 	}
 }
 
-func (acc *Access) register(ctx context.Context, issuer *oauthex.AuthServerMeta, redirect string) (*client, error) {
+// register registers us, in place of a registration that has ended.
+func (acc *Access) register(ctx context.Context, issuer *oauthex.AuthServerMeta, redirect string, before []byte) (*client, error) {
 	method := methodOf(issuer, basicMethod, postMethod, noMethod)
 	if method == "" {
 		return nil, refuse("its authorization server %s takes clients in no way that we know", quoted(issuer.Issuer))
@@ -116,8 +117,5 @@ func (acc *Access) register(ctx context.Context, issuer *oauthex.AuthServerMeta,
 		c.Until = answer.ClientSecretExpiresAt
 	}
 	acc.hide(c.Secret)
-	if err := acc.authorizer.vault.putClient(ctx, acc.server.Name, issuer.Issuer, redirect, c); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return acc.authorizer.vault.putClient(ctx, acc.server.Name, issuer.Issuer, redirect, before, c)
 }

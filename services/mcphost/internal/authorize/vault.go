@@ -66,6 +66,17 @@ type consent struct {
 	Account string `json:"account"`
 }
 
+// question is a digest of what is asked, whoever asks it. One that was sealed with another key is another question.
+func (v vault) question(c *consent) []byte {
+	t := c.Token
+	text := []byte(strings.Join(append([]string{c.Account, c.Redirect, t.Issuer, t.Client.ID, t.Terms}, t.Asked...), "\x00"))
+	if v.box != nil {
+		return v.box.Digest(text)
+	}
+	sum := sha256.Sum256(text)
+	return sum[:]
+}
+
 // place names what a record is bound to.
 func place(kind string, parts ...string) string {
 	return "mcphost." + kind + "\x00" + strings.Join(parts, "\x00")
@@ -97,24 +108,42 @@ func (v vault) open(where string, data []byte, record any) bool {
 	return json.Unmarshal(data, record) == nil
 }
 
-func (v vault) client(ctx context.Context, server, issuer, redirect string) (*client, error) {
-	data, err := v.store.AuthorizationClient(ctx, server, issuer, redirect)
+// client answers a registration, nil for none, and how it is kept.
+func (v vault) client(ctx context.Context, server, issuer, redirect string) (c *client, kept []byte, err error) {
+	kept, err = v.store.AuthorizationClient(ctx, server, issuer, redirect)
+	if err != nil {
+		return nil, nil, err
+	}
+	c = &client{}
+	if !v.open(place("client", server, issuer, redirect), kept, c) {
+		c = nil
+	}
+	return c, kept, nil
+}
+
+// putClient keeps a registration, and answers the one that is kept: somebody may have been faster.
+func (v vault) putClient(ctx context.Context, server, issuer, redirect string, before []byte, c *client) (*client, error) {
+	data, err := v.seal(place("client", server, issuer, redirect), c)
 	if err != nil {
 		return nil, err
 	}
-	var c client
-	if !v.open(place("client", server, issuer, redirect), data, &c) {
-		return nil, nil
+	if err := v.store.ReplaceAuthorizationClient(ctx, server, issuer, redirect, before, data); err != nil {
+		return nil, err
 	}
-	return &c, nil
+	kept, _, err := v.client(ctx, server, issuer, redirect)
+	if kept == nil {
+		kept = c
+	}
+	return kept, err
 }
 
-func (v vault) putClient(ctx context.Context, server, issuer, redirect string, c *client) error {
-	data, err := v.seal(place("client", server, issuer, redirect), c)
-	if err != nil {
+// dropClient forgets a registration that its issuer has forgotten.
+func (v vault) dropClient(ctx context.Context, server, issuer, redirect, id string) error {
+	c, kept, err := v.client(ctx, server, issuer, redirect)
+	if err != nil || c == nil || c.ID != id {
 		return err
 	}
-	return v.store.PutAuthorizationClient(ctx, server, issuer, redirect, data)
+	return v.store.ReplaceAuthorizationClient(ctx, server, issuer, redirect, kept, nil)
 }
 
 func (v vault) token(ctx context.Context, who account) (*token, error) {
@@ -157,7 +186,9 @@ func (v vault) putConsent(ctx context.Context, server, seat, state string, c *co
 	if err != nil {
 		return err
 	}
-	return v.store.PutConsent(ctx, stateKey(state), store.Consent{Server: server, Seat: seat, Sealed: data, Left: consentTime})
+	return v.store.PutConsent(ctx, stateKey(state), store.Consent{
+		Server: server, Seat: seat, Question: v.question(c), Sealed: data, Left: consentTime,
+	}, consentTime/4)
 }
 
 // takeConsent answers a consent, once.
@@ -177,7 +208,6 @@ func (v vault) takeConsent(ctx context.Context, state string) (server, seat stri
 type openConsent struct {
 	consent
 	server, seat string
-	left         time.Duration
 }
 
 func (v vault) consents(ctx context.Context) ([]openConsent, error) {
@@ -187,7 +217,7 @@ func (v vault) consents(ctx context.Context) ([]openConsent, error) {
 	}
 	var all []openConsent
 	for _, k := range kept {
-		c := openConsent{server: k.Server, seat: k.Seat, left: k.Left}
+		c := openConsent{server: k.Server, seat: k.Seat}
 		if v.open(place("consent", k.Server, k.Seat), k.Sealed, &c.consent) {
 			all = append(all, c)
 		}

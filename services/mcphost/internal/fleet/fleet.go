@@ -16,6 +16,7 @@ import (
 	"time"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/authorize"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/child"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/secrets"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/server"
@@ -35,6 +36,8 @@ const (
 type Options struct {
 	Company secrets.Company
 	Store   *store.Store
+	// Authorizer gets tokens for servers that want one.
+	Authorizer *authorize.Authorizer
 	// Current answers the company in force, nil for none; Changed is closed when that may be another one.
 	Current func() (*companyv1.Company, bool)
 	Changed func() <-chan struct{}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/authorize"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/secrets"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/server"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/session"
@@ -28,11 +29,15 @@ type instance struct {
 	stop chan struct{}
 	halt sync.Once
 	done chan struct{}
+	// access is what run authorises itself by; nil for a server that wants no token.
+	access *authorize.Access
 
 	mu        sync.Mutex
 	machine   *server.Machine
-	session   *session.Session // while ready
-	redactor  *secrets.Redactor
+	session   *session.Session  // while ready
+	redactor  *secrets.Redactor // of what was resolved, and of the tokens that were hidden since
+	resolved  *secrets.Redactor
+	hidden    []string
 	catalogue catalogue
 	changed   chan struct{} // closed at the next change
 	calls     int           // under way, or waiting for it
@@ -178,7 +183,14 @@ func (i *instance) rest(ctx context.Context) {
 	i.mu.Lock()
 	due, changed := i.machine.Due(), i.changed
 	i.mu.Unlock()
-	timer := time.NewTimer(due.Sub(i.fleet.options.Now()))
+	wait := due.Sub(i.fleet.options.Now())
+	if i.access != nil && i.access.Waiting() {
+		if i.consented(ctx) {
+			return
+		}
+		wait = min(wait, consentPoll)
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -245,7 +257,10 @@ func (i *instance) withdraw() {
 
 // bring replaces the tools, and says so only when they are others.
 func (i *instance) bring(tools []session.Tool, protocol string) {
-	next := catalogueOf(tools, i.redactor, protocol)
+	i.mu.Lock()
+	redactor := i.redactor
+	i.mu.Unlock()
+	next := catalogueOf(tools, redactor, protocol)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	same := next.digest == i.catalogue.digest

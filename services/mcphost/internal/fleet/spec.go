@@ -19,22 +19,24 @@ const (
 	defaultStart   = time.Minute
 	defaultCall    = 300 * time.Second
 	stdio          = "stdio"
+	sse            = "sse"
 )
 
 // spec is what an instance is started from, templates unfilled. Two instances of equal digest are interchangeable: what else the
 // company says of a server, its prefix or its annotations, takes effect without a restart.
 type spec struct {
-	transport, command, url string
-	args                    []string
-	variables               map[string]string // of the environment, or headers
+	transport, command, url, protocol string
+	args                              []string
+	variables                         map[string]string // of the environment, or headers
 	// installTimeout is how long until the program says its first word, startTimeout how long from then on until it is ready.
 	installTimeout, startTimeout time.Duration
+	authorization                *authorization
 	digest                       [sha256.Size]byte
 }
 
 // specOf joins a server with the credentials of a seat, which win; own is nil for a shared one.
 func specOf(s *companyv1.McpServer, own map[string]string) spec {
-	p := spec{transport: s.GetTransport(), command: s.GetCommand(), url: s.GetUrl(), args: s.GetArgs(), variables: map[string]string{}}
+	p := spec{transport: s.GetTransport(), command: s.GetCommand(), url: s.GetUrl(), protocol: s.GetProtocol(), args: s.GetArgs(), variables: map[string]string{}}
 	if p.transport == stdio {
 		maps.Copy(p.variables, s.GetEnv())
 	} else {
@@ -45,7 +47,8 @@ func specOf(s *companyv1.McpServer, own map[string]string) spec {
 	if p.transport == stdio {
 		p.installTimeout = seconds(s.GetInstallTimeoutSeconds(), defaultInstall)
 	}
-	data, err := json.Marshal([]any{p.transport, p.command, p.args, p.url, p.variables, p.startTimeout, p.installTimeout})
+	p.authorization = authorizationOf(s)
+	data, err := json.Marshal([]any{p.transport, p.command, p.args, p.url, p.protocol, p.variables, p.startTimeout, p.installTimeout, p.authorization})
 	if err != nil {
 		panic(fmt.Errorf("texts do not marshal: %w", err))
 	}
@@ -64,6 +67,7 @@ func (p spec) fill() (filled *spec, filler *secrets.Filler) {
 		filler.Add(arg, func(v string) { c.args[i] = v })
 	}
 	filler.AddMap(c.variables)
+	c.authorization = p.authorization.fill(filler)
 	return &c, filler
 }
 

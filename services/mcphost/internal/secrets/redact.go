@@ -47,6 +47,14 @@ func NewRedactor(secrets []string) *Redactor {
 	return r
 }
 
+// With answers a redactor that takes out more values.
+func (r *Redactor) With(secrets ...string) *Redactor {
+	if r != nil {
+		secrets = append(slices.Clone(r.values), secrets...)
+	}
+	return NewRedactor(secrets)
+}
+
 // Text answers a text without the values.
 func (r *Redactor) Text(text string) string {
 	if r == nil || len(r.values) == 0 {

@@ -150,6 +150,16 @@ func (m *Machine) Demand(now time.Time) bool {
 	return true
 }
 
+// Forgive makes the next start of a failed instance due now, and takes back the failure: what it waited for has come.
+func (m *Machine) Forgive(now time.Time) bool {
+	if m.state != Failed {
+		return false
+	}
+	m.failures--
+	m.due = now
+	return true
+}
+
 // Stop enters Shutdown.
 func (m *Machine) Stop(now time.Time) bool {
 	if m.state == Shutdown {

@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	authorizationClient       = `select sealed from authorization_clients where server = $1 and issuer = $2 and redirect_uri = $3`
-	upsertAuthorizationClient = `
-insert into authorization_clients (server, issuer, redirect_uri, sealed) values ($1, $2, $3, $4)
-on conflict (server, issuer, redirect_uri) do update set sealed = excluded.sealed, registered_at = now()`
-	deleteAuthorizationClient = `delete from authorization_clients where server = $1 and issuer = $2 and redirect_uri = $3`
+	authorizationClient = `select sealed from authorization_clients where server = $1 and issuer = $2 and redirect_uri = $3`
+	// replaceAuthorizationClient changes a row only if it is as it was; $5 is null where there was none.
+	replaceAuthorizationClient = `
+insert into authorization_clients as c (server, issuer, redirect_uri, sealed) values ($1, $2, $3, $4)
+on conflict (server, issuer, redirect_uri) do update set sealed = excluded.sealed, registered_at = now() where c.sealed = $5`
+	deleteAuthorizationClient = `delete from authorization_clients where server = $1 and issuer = $2 and redirect_uri = $3 and sealed = $4`
 
 	// pinIssuer answers the issuer that was pinned first.
 	pinIssuer = `
@@ -33,11 +34,15 @@ on conflict (server, seat, resource) do update set sealed = excluded.sealed, cha
 	deleteAuthorizationToken = `delete from authorization_tokens where server = $1 and seat = $2 and resource = $3`
 
 	sweepConsents = `delete from authorization_consents where expires_at < now()`
+	// upsertConsent leaves one that asks the same and has more than $7 seconds left: somebody may have its page open.
 	upsertConsent = `
-insert into authorization_consents (state, server, seat, sealed, expires_at) values ($1, $2, $3, $4, now() + make_interval(secs => $5))
-on conflict (server, seat) do update set state = excluded.state, sealed = excluded.sealed, expires_at = excluded.expires_at`
+insert into authorization_consents as c (state, server, seat, question, sealed, expires_at)
+values ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))
+on conflict (server, seat) do update
+set state = excluded.state, question = excluded.question, sealed = excluded.sealed, expires_at = excluded.expires_at
+where c.question <> excluded.question or c.expires_at < now() + make_interval(secs => $7)`
 	takeConsent   = `delete from authorization_consents where state = $1 returning server, seat, sealed, expires_at < now()`
-	openConsents  = `select server, seat, sealed, extract(epoch from expires_at - now())::float8 from authorization_consents where expires_at > now()`
+	openConsents  = `select server, seat, sealed from authorization_consents where expires_at > now()`
 	deleteConsent = `delete from authorization_consents where server = $1 and seat = $2`
 )
 
@@ -46,11 +51,12 @@ func (s *Store) AuthorizationClient(ctx context.Context, server, issuer, redirec
 	return s.sealed(ctx, authorizationClient, server, issuer, redirectURI)
 }
 
-// PutAuthorizationClient keeps a registration; nil forgets it.
-func (s *Store) PutAuthorizationClient(ctx context.Context, server, issuer, redirectURI string, sealed []byte) error {
-	statement, arguments := upsertAuthorizationClient, []any{server, issuer, redirectURI, sealed}
+// ReplaceAuthorizationClient keeps a registration in place of before, nil for none; nil in place of one forgets it. When it is not
+// before that is kept, somebody was faster, and nothing is changed.
+func (s *Store) ReplaceAuthorizationClient(ctx context.Context, server, issuer, redirectURI string, before, sealed []byte) error {
+	statement, arguments := replaceAuthorizationClient, []any{server, issuer, redirectURI, sealed, before}
 	if sealed == nil {
-		statement, arguments = deleteAuthorizationClient, arguments[:3]
+		statement, arguments = deleteAuthorizationClient, []any{server, issuer, redirectURI, before}
 	}
 	if _, err := s.pool.Exec(ctx, statement, arguments...); err != nil {
 		return fmt.Errorf("write a registered client: %w", err)
@@ -100,16 +106,19 @@ func (s *Store) ChangeAuthorizationToken(ctx context.Context, server, seat, reso
 // Consent is one that an operator was asked for.
 type Consent struct {
 	Server, Seat string
-	Sealed       []byte
-	// Left is how long it can still be given.
+	// Question is a digest of what is asked; it is written, and not read.
+	Question []byte
+	Sealed   []byte
+	// Left is how long it can be given; it is written, and not read.
 	Left time.Duration
 }
 
-// PutConsent keeps a consent under a digest of its state, in place of another for the same server and seat.
-func (s *Store) PutConsent(ctx context.Context, state []byte, c Consent) error {
+// PutConsent keeps a consent under a digest of its state, in place of another for the same server and seat, unless that asks the same
+// and has at least enough time left.
+func (s *Store) PutConsent(ctx context.Context, state []byte, c Consent, enough time.Duration) error {
 	batch := &pgx.Batch{}
 	batch.Queue(sweepConsents)
-	batch.Queue(upsertConsent, state, c.Server, c.Seat, c.Sealed, c.Left.Seconds())
+	batch.Queue(upsertConsent, state, c.Server, c.Seat, c.Question, c.Sealed, c.Left.Seconds(), enough.Seconds())
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("write a consent: %w", err)
 	}
@@ -139,10 +148,7 @@ func (s *Store) Consents(ctx context.Context) ([]Consent, error) {
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Consent, error) {
 		var c Consent
-		var seconds float64
-		err := row.Scan(&c.Server, &c.Seat, &c.Sealed, &seconds)
-		c.Left = time.Duration(seconds * float64(time.Second))
-		return c, err
+		return c, row.Scan(&c.Server, &c.Seat, &c.Sealed)
 	})
 }
 

@@ -34,6 +34,8 @@ create table authorization_consents (
     state bytea primary key,
     server text not null,
     seat text not null default '',
+    -- A digest of what is asked: who asks the same again keeps the first.
+    question bytea not null,
     sealed bytea not null,
     expires_at timestamptz not null,
     unique (server, seat)
