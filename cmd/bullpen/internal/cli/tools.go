@@ -2,6 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +31,7 @@ func (a *app) tools() *cobra.Command {
 	cmd.Flags().StringVar(&request.Seat, "seat", "", "the catalogue of this seat")
 	cmd.Flags().StringVar(&request.Source, "source", "", "only this source: builtin, or mcp:<server>")
 	cmd.Flags().BoolVar(&offline, "offline", false, "every tool that this build declares, without an installation")
+	cmd.AddCommand(a.toolChanges(), a.acceptTool())
 	return cmd
 }
 
@@ -54,6 +58,7 @@ func (a *app) listTools(cmd *cobra.Command, request *toolregistryv1.ListToolsReq
 	if err := a.toolTable(response.GetTools()); err != nil {
 		return err
 	}
+	a.toolNotes(response.GetTools())
 	for _, missing := range response.GetMissingServers() {
 		fmt.Fprintf(a.Out, "\nmcp:%s brings nothing now, it is %s: %s\n", missing.GetServer(), missing.GetState(), missing.GetReason())
 	}
@@ -74,24 +79,85 @@ func (a *app) declaredTools() error {
 func (a *app) toolTable(tools []*toolregistryv1.Tool) error {
 	rows := make([][]string, 0, len(tools))
 	for _, t := range tools {
-		first, _, _ := strings.Cut(t.GetDescription(), ". ")
-		rows = append(rows, []string{t.GetName(), t.GetSource(), strings.Join(t.GetAudiences(), ", "), hints(t), t.GetDelivers(), first})
+		rows = append(rows, []string{
+			toolName(t), t.GetSource(), strings.Join(t.GetAudiences(), ", "), hints(t), outside(t), t.GetDelivers(),
+			strconv.Itoa(int(t.GetArgumentCount())), toolState(t), firstSentence(t.GetDescription()),
+		})
 	}
-	return table(a.Out, []string{"TOOL", "SOURCE", "FOR", "CLAIMS", "DELIVERS", "WHAT IT DOES"}, rows)
+	return table(a.Out, []string{"TOOL", "SOURCE", "FOR", "CLAIMS", "OUTSIDE", "DELIVERS", "ARGS", "STATE", "WHAT IT DOES"}, rows)
+}
+
+// longestName is the longest name that fits a row; a tool with a longer one is shown by the name that models call it by.
+const longestName = 64
+
+func toolName(t *toolregistryv1.Tool) string {
+	if len(t.GetName()) > longestName && t.GetWireName() != "" {
+		return t.GetWireName()
+	}
+	return t.GetName()
+}
+
+// firstSentence answers the beginning of a description, in one line; one that goes on is marked.
+func firstSentence(text string) string {
+	const longest = 100
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	first, _, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), ". ")
+	if runes := []rune(first); len(runes) > longest {
+		return string(runes[:longest-1]) + "…"
+	}
+	return first
 }
 
 // hints is the strongest thing that a tool's hints assert.
 func hints(t *toolregistryv1.Tool) string {
 	claims := t.GetAnnotations()
 	switch {
-	case claims.ReadOnly == nil && claims.Destructive == nil:
-		return "unknown"
 	case claims.GetReadOnly():
 		return "reads"
 	case claims.GetDestructive():
 		return "may destroy"
-	default:
+	case claims.ReadOnly != nil || claims.Destructive != nil:
 		return "writes"
+	default:
+		return "unknown"
+	}
+}
+
+// outside says whether a tool reaches outside the company, as far as it claims anything.
+func outside(t *toolregistryv1.Tool) string {
+	switch reaches := t.GetAnnotations().OpenWorld; {
+	case reaches == nil:
+		return "unknown"
+	case *reaches:
+		return "yes"
+	default:
+		return "no"
+	}
+}
+
+func toolState(t *toolregistryv1.Tool) string {
+	if t.GetQuarantine() != "" {
+		return "quarantined"
+	}
+	return t.GetChange()
+}
+
+// toolNotes says under the table what does not fit into it.
+func (a *app) toolNotes(tools []*toolregistryv1.Tool) {
+	changed := 0
+	for _, t := range tools {
+		if t.GetQuarantine() != "" {
+			fmt.Fprintf(a.Out, "\n%s of %s cannot be called: %s\n", toolName(t), t.GetSource(), t.GetQuarantine())
+		}
+		for _, provider := range slices.Sorted(maps.Keys(t.GetProviderQuarantine())) {
+			fmt.Fprintf(a.Out, "\n%s of %s is not shown to %s: %s\n", toolName(t), t.GetSource(), provider, t.GetProviderQuarantine()[provider])
+		}
+		if t.GetChange() != "" {
+			changed++
+		}
+	}
+	if changed > 0 {
+		fmt.Fprintf(a.Out, "\n%s since first seen: see `bullpen tools changes`\n", count(changed, "changed tool"))
 	}
 }
 

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
+)
+
+func (a *app) servers() *cobra.Command {
+	return &cobra.Command{
+		Use:   "servers",
+		Short: "List the MCP servers and how they do on each node",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.registryClient()
+			if err != nil {
+				return err
+			}
+			response, err := client.ListMcpServers(operator(cmd.Context()), &toolregistryv1.ListMcpServersRequest{})
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printMessage(response)
+			}
+			if len(response.GetServers()) == 0 {
+				_, err := fmt.Fprintln(a.Out, "The company declares no MCP servers.")
+				return err
+			}
+			return a.serverTable(response.GetServers())
+		},
+	}
+}
+
+// serverStates are the states as people read them.
+var serverStates = map[string]string{
+	"running": "Running", "partly_failing": "Partly failing", "failing": "Failing", "not_started": "Not started", "not_reported": "Not reported",
+}
+
+func (a *app) serverTable(servers []*toolregistryv1.McpServerStatus) error {
+	var rows [][]string
+	for _, s := range servers {
+		reach := "each seat's own"
+		if s.GetShared() {
+			reach = "shared"
+		}
+		reason := s.GetReason()
+		if s.GetSeat() != "" && reason != "" {
+			reason = s.GetSeat() + ": " + reason
+		}
+		rows = append(rows, []string{s.GetServer(), serverStates[s.GetState()], reach, s.GetTransport(), "", fmt.Sprint(s.GetToolCount()), firstSentence(reason)})
+		for _, n := range s.GetNodes() {
+			rows = append(rows, []string{
+				"  on " + n.GetNode(), n.GetState(), "", "", fmt.Sprintf("%d of %d", n.GetReady(), n.GetInstances()), "", firstSentence(n.GetReason()),
+			})
+		}
+	}
+	if err := table(a.Out, []string{"SERVER", "STATE", "REACH", "TRANSPORT", "READY", "TOOLS", "FIRST FAILURE"}, rows); err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if s.GetAuthorizationUrl() != "" {
+			fmt.Fprintf(a.Out, "\n%s waits for an operator's consent: %s\n", s.GetServer(), s.GetAuthorizationUrl())
+		}
+	}
+	return nil
+}
