@@ -3,7 +3,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up program build test test-kafka chaos bench check lint fmt generate generate-check breaking \
+.PHONY: help demo up program build test test-kafka conformance chaos bench check lint fmt generate generate-check breaking \
 	check-deps check-modules tidy sync tools
 
 # Pinned tools (tools/*/go.mod) are built once, into the user's cache.
@@ -45,6 +45,10 @@ test-kafka: ## Run the bus suite and the story against Apache Kafka (fetched wit
 	@tools/preflight kafka
 	@BULLPEN_KAFKA_HOME=$$(deploy/kafka/fetch) BULLPEN_TEST_KAFKA=apache \
 		go test -count=1 -timeout 15m -run Kafka ./libs/bus/... ./cmd/bullpen/...
+
+conformance: ## Run the official conformance suite of MCP against us, with no failure expected (needs npm)
+	@tools/preflight test
+	@BULLPEN_TEST_CONFORMANCE=1 go test -count=1 -timeout 10m -run Conformance ./cmd/bullpen
 
 chaos: ## Kill services, Postgres and the broker under load; nothing may be lost or doubled
 	@tools/preflight test

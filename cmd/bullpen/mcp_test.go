@@ -74,7 +74,7 @@ units:
 	require.NoError(t, err)
 	require.Contains(t, string(kept), "was restarted", "the seat's own child got the seat's environment")
 
-	// The door itself, as the turn service calls in a seat's name, and as an operator, whose tools these are not.
+	// The door itself, as the turn service calls in a seat's name, and as an operator.
 	tools := toolregistryv1connect.NewToolRegistryServiceClient(p.client("turn"))
 	seat := rpc.As(t.Context(), &rpc.Principal{Kind: rpc.KindSeat, Id: "seat-0", Seat: "seat-0", Turn: &toolv1.TurnClaims{
 		TurnId: journal.GetTurn().GetTurnId(), WorkKey: journal.GetTurn().GetWorkKey(), RevisionId: journal.GetTurn().GetRevisionId(),
@@ -87,8 +87,11 @@ units:
 	require.NoError(t, err, "a failure that the server answers is an answer")
 	require.True(t, outside.GetFailed())
 	operator := rpc.As(t.Context(), &rpc.Principal{Kind: rpc.KindOperator, Id: "tests", DisplayName: "tests"})
-	_, err = p.record.registry.CallTool(operator, &toolregistryv1.CallToolRequest{Tool: "get-sum", ArgumentsJson: `{"a":2,"b":3}`})
-	require.Equal(t, fault.Forbidden, rpc.FromError(err).Class)
+	sum, err = p.record.registry.CallTool(operator, &toolregistryv1.CallToolRequest{Tool: "get-sum", ArgumentsJson: `{"a":2,"b":3}`})
+	require.NoError(t, err)
+	require.Contains(t, sum.GetText(), "5", "a shared server is an operator's too")
+	_, err = p.record.registry.CallTool(operator, &toolregistryv1.CallToolRequest{Tool: "create_entities", ArgumentsJson: `{}`})
+	require.Equal(t, fault.NotFound, rpc.FromError(err).Class, "a seat's own child is not")
 	p.stop(t)
 }
 
