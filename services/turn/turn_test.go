@@ -69,6 +69,12 @@ func (registry) ListTools(
 	}}, nil
 }
 
+func (registry) ListToolSkills(
+	context.Context, *toolregistryv1.ListToolSkillsRequest,
+) (*toolregistryv1.ListToolSkillsResponse, error) {
+	return &toolregistryv1.ListToolSkillsResponse{}, nil
+}
+
 func (registry) CallTool(
 	context.Context, *toolregistryv1.CallToolRequest,
 ) (*toolregistryv1.CallToolResponse, error) {

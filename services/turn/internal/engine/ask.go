@@ -14,6 +14,9 @@ import (
 
 // ask puts the question that the journal leads to, and keeps the answer with its calls before anything follows from it.
 func (t *turn) ask(ctx context.Context) (ended bool, err error) {
+	if err := t.show(ctx); err != nil {
+		return false, err
+	}
 	start := t.engine.Now()
 	answer, err := t.models.Asker.Ask(ctx, t.request())
 	if err != nil {
@@ -46,7 +49,7 @@ func (t *turn) request() model.Request {
 		said := model.Round{Text: round.Text, Raw: round.Raw, Dialect: round.Dialect}
 		for _, call := range round.Calls {
 			said.Calls = append(said.Calls, model.Call{ID: call.ID, Tool: call.Tool, Args: call.Args})
-			said.Results = append(said.Results, model.Result{Text: call.Result.Text, Failed: call.State != journal.Done && call.State != journal.Parked})
+			said.Results = append(said.Results, model.Result{Text: call.Reads(), Failed: call.State != journal.Done && call.State != journal.Parked})
 		}
 		if len(round.Calls) == 0 {
 			said.Note = prompt.Reminder
@@ -104,14 +107,21 @@ func fit(id string, earlier []journal.Call) bool {
 // keepFor is how long an answer that is paid for is offered to a database that is away.
 const keepFor = 30 * time.Second
 
-// keep commits an answer. It is tried again while the database is away, because to ask again is to pay again; an attempt
-// whose outcome was lost shows as a duplicate.
+// keep commits an answer.
 func (t *turn) keep(ctx context.Context, r journal.Round, send, scripted bool) error {
+	return t.keepPaid(ctx, "rounds_pkey", func() error {
+		return t.engine.Store.Answered(ctx, t.fence, t.info.ID, r, send, scripted)
+	})
+}
+
+// keepPaid commits what a model was asked for. It is tried again while the database is away, because to ask again is to pay
+// again; an attempt whose outcome was lost shows as a duplicate, by the constraint.
+func (t *turn) keepPaid(ctx context.Context, duplicate string, write func() error) error {
 	deadline := t.engine.Now().Add(keepFor)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		err := t.engine.Store.Answered(ctx, t.fence, t.info.ID, r, send, scripted)
+		err := write()
 		switch {
-		case err == nil, pg.IsUnique(err, "rounds_pkey"):
+		case err == nil, pg.IsUnique(err, duplicate):
 			return nil
 		case !pg.Transient(err) || ctx.Err() != nil || t.engine.Now().After(deadline):
 			return err

@@ -31,6 +31,9 @@ func (t *turn) dispatch(ctx context.Context, step journal.Step) (ended bool, err
 			"the turn.", call.Tool, step.Looped)))
 	}
 	tool, err := t.check(call)
+	if f, ok := fault.As(err); ok && f.Reason == reasonSkill {
+		t.engine.metrics.guards.Inc()
+	}
 	if err != nil {
 		return false, t.settle(ctx, journal.Failed, refused(err))
 	}
@@ -58,6 +61,9 @@ func (t *turn) check(call journal.Call) (frozenTool, error) {
 	tool, offered := t.frozen.tool(call.Tool)
 	if !offered {
 		return tool, fault.New(fault.NotFound, "There is no tool `%s`. Use the tools you were given, by their names.", call.Tool)
+	}
+	if err := t.guard(tool); err != nil {
+		return tool, err
 	}
 	var fields map[string]json.RawMessage
 	if call.Args != "" {
@@ -181,7 +187,7 @@ func (t *turn) as(ctx context.Context) context.Context {
 
 // answered reads a response.
 func (t *turn) answered(tool frozenTool, r *toolregistryv1.CallToolResponse) (journal.State, journal.Result) {
-	result := journal.Result{Text: r.GetText(), Outcome: r.GetReceipt().GetOutcome()}
+	result := journal.Result{Text: r.GetText(), Outcome: r.GetReceipt().GetOutcome(), AuditID: r.GetAuditId()}
 	switch {
 	case r.GetApprovalId() != "":
 		return journal.Parked, result

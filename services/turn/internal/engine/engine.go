@@ -28,6 +28,7 @@ import (
 // Tools is the tool registry.
 type Tools interface {
 	ListTools(context.Context, *toolregistryv1.ListToolsRequest) (*toolregistryv1.ListToolsResponse, error)
+	ListToolSkills(context.Context, *toolregistryv1.ListToolSkillsRequest) (*toolregistryv1.ListToolSkillsResponse, error)
 	CallTool(context.Context, *toolregistryv1.CallToolRequest) (*toolregistryv1.CallToolResponse, error)
 	RestoreCalls(context.Context, *toolregistryv1.RestoreCallsRequest) (*toolregistryv1.RestoreCallsResponse, error)
 }

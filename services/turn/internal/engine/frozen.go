@@ -36,6 +36,10 @@ type frozen struct {
 	MaxRounds      int          `json:"max_rounds"`
 	IdenticalCalls int          `json:"identical_calls"`
 	DisplayName    string       `json:"display_name"`
+	// Skills are the tool skills that fit the tools, by key.
+	Skills []frozenSkill `json:"skills,omitempty"`
+	// Summaries is nil where results are shown whole.
+	Summaries *frozenSummaries `json:"summaries,omitempty"`
 }
 
 type frozenTool struct {
@@ -68,8 +72,8 @@ func (e *Engine) freeze(ctx context.Context, c *companyv1.Company, person *compa
 	}
 	missing = append(missing, unshown(listed.GetTools(), dialects)...)
 	f := frozen{
-		System: prompt.System(c, person, missing), MaxRounds: int(c.GetTurnEngine().GetMaxToolRounds()),
-		IdenticalCalls: int(c.GetLoopGuardIdenticalCalls()), DisplayName: person.GetName(),
+		MaxRounds: int(c.GetTurnEngine().GetMaxToolRounds()), IdenticalCalls: int(c.GetLoopGuardIdenticalCalls()),
+		DisplayName: person.GetName(), Summaries: freezeSummaries(c),
 	}
 	if f.MaxRounds <= 0 {
 		f.MaxRounds = defaultMaxRounds
@@ -86,6 +90,10 @@ func (e *Engine) freeze(ctx context.Context, c *companyv1.Company, person *compa
 		return frozen{}, fault.New(fault.Unavailable, "The tool registry lists no `%s`, so no turn could end.", submitWork).
 			WithReason(reasonCannotBegin)
 	}
+	if f.Skills, err = e.freezeSkills(ctx, c, person, f); err != nil {
+		return frozen{}, err
+	}
+	f.System = prompt.System(c, person, missing, f.told())
 	return f, nil
 }
 

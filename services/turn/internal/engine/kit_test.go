@@ -69,7 +69,12 @@ type registry struct {
 	effects  []string
 	ledger   map[string]*toolregistryv1.CallToolResponse
 	restored []*toolregistryv1.CallRecord
+	skills   []*toolregistryv1.ToolSkill
 	down     error
+	// noSkills fails the list of tool skills.
+	noSkills error
+	// texts are answered by tools instead of what they would say.
+	texts map[string]string
 	// before, if not nil, runs before a call has its effect; an error is answered instead.
 	before func(ctx context.Context, r *toolregistryv1.CallToolRequest) error
 }
@@ -80,6 +85,14 @@ func (r *registry) ListTools(
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &toolregistryv1.ListToolsResponse{Tools: r.tools}, r.down
+}
+
+func (r *registry) ListToolSkills(
+	context.Context, *toolregistryv1.ListToolSkillsRequest,
+) (*toolregistryv1.ListToolSkillsResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &toolregistryv1.ListToolSkillsResponse{Skills: r.skills}, r.noSkills
 }
 
 func (r *registry) CallTool(
@@ -103,6 +116,10 @@ func (r *registry) CallTool(
 	r.effects = append(r.effects, req.GetTool()+" "+req.GetArgumentsJson())
 	res := &toolregistryv1.CallToolResponse{
 		Text: fmt.Sprintf(`{"key":"OPS-%d"}`, len(r.effects)), Source: r.tools[i].GetSource(), Delivered: r.tools[i].GetDelivers(),
+		AuditId: uuid.NewSHA1(uuid.Nil, []byte(req.GetCallId())).String(),
+	}
+	if text, ok := r.texts[req.GetTool()]; ok {
+		res.Text = text
 	}
 	if r.tools[i].GetSource() == "builtin" && !r.tools[i].GetAnnotations().GetReadOnly() {
 		res.Receipt = &toolv1.Receipt{Outcome: "applied", Position: "tracker@1:1"}
@@ -317,10 +334,16 @@ func states(j *journal.Journal) []string {
 // stub is a model that a test writes.
 type stub struct {
 	ask func(ctx context.Context, r model.Request) (model.Answer, error)
+	// auxiliary is nil for a seat that has none.
+	auxiliary func(ctx context.Context, r model.Request) (model.Answer, error)
 }
 
 func (s stub) For(context.Context, *companyv1.Company, *companyv1.Seat) (model.Models, error) {
-	return model.Models{Asker: s, Rests: func() time.Duration { return 0 }}, nil
+	m := model.Models{Asker: s, Rests: func() time.Duration { return 0 }}
+	if s.auxiliary != nil {
+		m.Auxiliary = stub{ask: s.auxiliary}
+	}
+	return m, nil
 }
 
 func (s stub) Ask(ctx context.Context, r model.Request) (model.Answer, error) { return s.ask(ctx, r) }

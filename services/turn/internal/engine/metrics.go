@@ -14,6 +14,8 @@ type metrics struct {
 	calls    *prometheus.CounterVec
 	asks     *prometheus.CounterVec
 	loops    prometheus.Counter
+	guards   prometheus.Counter
+	shown    *prometheus.CounterVec
 }
 
 // countedGauge can be read back.
@@ -51,9 +53,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		loops: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "bullpen_turn_loop_guard_trips_total", Help: "Calls that the loop guard did not execute.",
 		}),
+		guards: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "bullpen_turn_skill_guard_blocks_total", Help: "Calls held back because a required tool skill was not loaded.",
+		}),
+		shown: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bullpen_turn_results_condensed_total", Help: "Large results, by how they were shown: list, model or whole.",
+		}, []string{"how"}),
 	}
 	if r != nil {
-		r.MustRegister(m.seats, m.nodes.gauge, m.turns, m.duration, m.calls, m.asks, m.loops)
+		r.MustRegister(m.seats, m.nodes.gauge, m.turns, m.duration, m.calls, m.asks, m.loops, m.guards, m.shown)
 	}
 	return m
 }

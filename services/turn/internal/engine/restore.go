@@ -110,7 +110,7 @@ func record(info journal.Turn, c journal.Call) *toolregistryv1.CallRecord {
 		status = "failed"
 	}
 	return &toolregistryv1.CallRecord{
-		CallId: c.ID, Principal: "seat:" + info.Seat, Seat: info.Seat, TurnId: info.ID, Tool: c.Tool, Source: c.Source,
+		AuditId: c.Result.AuditID, CallId: c.ID, Principal: "seat:" + info.Seat, Seat: info.Seat, TurnId: info.ID, Tool: c.Tool, Source: c.Source,
 		ArgumentsJson: clean(c.Args), Result: clean(c.Result.Text), Status: status, RefusalClass: string(c.Result.Class), Outcome: c.Result.Outcome,
 		OperationId: c.OperationID, StartTime: timestamppb.New(c.StartAt), DurationMicros: c.EndAt.Sub(c.StartAt).Microseconds(),
 	}

@@ -75,8 +75,25 @@ type Call struct {
 	OperationID string
 	State       State
 	Result      Result
-	StartAt     time.Time
-	EndAt       time.Time
+	// Shown is how the result is shown to the model; nil while that has not been settled, and the result is shown whole then.
+	Shown   *Shown
+	StartAt time.Time
+	EndAt   time.Time
+}
+
+// Shown is what a model reads in the place of a large result.
+type Shown struct {
+	// Whole says that it reads the result itself after all.
+	Whole bool
+	Text  string
+}
+
+// Reads answers what the model reads of the call's result.
+func (c Call) Reads() string {
+	if c.Shown == nil || c.Shown.Whole {
+		return c.Result.Text
+	}
+	return c.Shown.Text
 }
 
 // Result is how a call ended.
@@ -89,6 +106,8 @@ type Result struct {
 	Outcome string
 	// Delivered is where it reached somebody; empty when it did not.
 	Delivered string
+	// AuditID names the call in the registry's audit; empty for one that did not get there.
+	AuditID string
 }
 
 // Journal is all of a turn so far. The zero value is a turn that has asked nothing yet.
@@ -96,7 +115,7 @@ type Journal struct {
 	Rounds []Round
 }
 
-// Event is a fact that a journal is made of: [Answered], [Sent] or [Settled].
+// Event is a fact that a journal is made of: [Answered], [Sent], [Settled] or [Condensed].
 type Event interface{ apply(j *Journal) error }
 
 // Answered adds a round; its calls begin planned, whatever their State says.
@@ -112,6 +131,13 @@ type Settled struct {
 	At     time.Time
 }
 
+// Condensed says how the result of a call that is done is shown, once for all.
+type Condensed struct {
+	// Round counts from 1, Ordinal from 0.
+	Round, Ordinal int
+	Shown          Shown
+}
+
 // Apply adds a fact, or refuses one that cannot follow what is there.
 func (j *Journal) Apply(e Event) error { return e.apply(j) }
 
@@ -125,7 +151,7 @@ func (e Answered) apply(j *Journal) error {
 	round := e.Round
 	round.Calls = append([]Call(nil), round.Calls...)
 	for i := range round.Calls {
-		round.Calls[i].State, round.Calls[i].Result = Planned, Result{}
+		round.Calls[i].State, round.Calls[i].Result, round.Calls[i].Shown = Planned, Result{}, nil
 	}
 	j.Rounds = append(j.Rounds, round)
 	return nil
@@ -149,6 +175,18 @@ func (e Settled) apply(j *Journal) error {
 		return fault.New(fault.Conflict, "A call that is %s cannot become %s.", call.State, e.State)
 	}
 	call.State, call.Result, call.EndAt = e.State, e.Result, e.At
+	return nil
+}
+
+func (e Condensed) apply(j *Journal) error {
+	if e.Round < 1 || e.Round > len(j.Rounds) || e.Ordinal < 0 || e.Ordinal >= len(j.Rounds[e.Round-1].Calls) {
+		return fault.New(fault.Conflict, "Round %d has no call %d.", e.Round, e.Ordinal)
+	}
+	call := &j.Rounds[e.Round-1].Calls[e.Ordinal]
+	if call.State != Done || call.Shown != nil {
+		return fault.New(fault.Conflict, "How the result of call %d of round %d is shown cannot be settled now.", e.Ordinal, e.Round)
+	}
+	call.Shown = &e.Shown
 	return nil
 }
 

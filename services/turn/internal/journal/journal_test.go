@@ -12,7 +12,7 @@ import (
 )
 
 func drawEvent(t *rapid.T, rounds int) journal.Event {
-	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0:
 		r := journal.Round{Number: rounds + rapid.IntRange(0, 2).Draw(t, "number"), Stop: journal.StopCalls}
 		for range rapid.IntRange(0, 3).Draw(t, "calls") {
@@ -21,6 +21,11 @@ func drawEvent(t *rapid.T, rounds int) journal.Event {
 		return journal.Answered{Round: r}
 	case 1:
 		return journal.Sent{At: time.Unix(1, 0)}
+	case 2:
+		return journal.Condensed{
+			Round: rounds - rapid.IntRange(-1, 1).Draw(t, "round"), Ordinal: rapid.IntRange(-1, 3).Draw(t, "ordinal"),
+			Shown: journal.Shown{Text: "s"},
+		}
 	default:
 		state := rapid.SampledFrom([]journal.State{
 			journal.Planned, journal.Dispatched, journal.Done, journal.Failed, journal.Unknown, journal.Parked,
@@ -43,6 +48,7 @@ func sound(t *rapid.T, j journal.Journal) {
 			}
 			open = open || !c.State.Ended()
 			require.Equal(t, c.State.Ended(), c.Result.Text != "", "a result and its state go together")
+			require.True(t, c.Shown == nil || c.State == journal.Done, "only what is done is shown otherwise")
 		}
 	}
 }

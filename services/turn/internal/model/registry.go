@@ -44,6 +44,8 @@ func NewRegistry(resolve Resolve, log *slog.Logger, now func() time.Time) *Regis
 // Models is what a seat asks with, and the secrets that its texts must not hold.
 type Models struct {
 	Asker Asker
+	// Auxiliary condenses what is too large for a conversation; nil where the seat names no model for that.
+	Auxiliary Asker
 	// Rests answers how long until somebody may be asked again; 0 when now.
 	Rests   func() time.Duration
 	Secrets []string
@@ -71,10 +73,31 @@ func (r *Registry) For(ctx context.Context, c *companyv1.Company, seat *companyv
 		pools = append(pools, pool)
 	}
 	log, handle := r.log, seat.GetHandle()
-	chain := NewChain(func(from string, why Kind) {
+	fellBack := func(from string, why Kind) {
 		log.Warn("the next model provider is asked", "seat", handle, "provider", from, "reason", string(why))
-	}, pools...)
-	return Models{Asker: chain, Rests: chain.Rests, Secrets: append([]string(nil), r.secrets...), Dialects: dialectsOf(c, seat)}, nil
+	}
+	chain := NewChain(fellBack, pools...)
+	models := Models{Asker: chain, Rests: chain.Rests, Dialects: dialectsOf(c, seat)}
+	if pools := r.auxiliary(ctx, c, seat); len(pools) > 0 {
+		models.Auxiliary = NewChain(fellBack, pools...)
+	}
+	models.Secrets = append([]string(nil), r.secrets...)
+	return models, nil
+}
+
+// auxiliary answers the pools of the seat's auxiliary models; the caller holds the lock. One that cannot be had is left out: what
+// it would condense is shown whole, and that stops no turn.
+func (r *Registry) auxiliary(ctx context.Context, c *companyv1.Company, seat *companyv1.Seat) []*Pool {
+	var pools []*Pool
+	for _, key := range seat.GetLlm()["auxiliary"].GetProviders() {
+		pool, err := r.pool(ctx, c, key)
+		if err != nil {
+			r.log.Warn("an auxiliary model cannot be asked", "seat", seat.GetHandle(), "provider", key, "reason", sentenceOf(err))
+			continue
+		}
+		pools = append(pools, pool)
+	}
+	return pools
 }
 
 // dialectsOf answers the forms that the seat's providers are asked in, each once.

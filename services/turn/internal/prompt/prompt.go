@@ -16,8 +16,9 @@ import (
 const Reminder = "You have called no tool, so nobody has seen this. A turn ends only with a successful call of `submit_work`. " +
 	"If somebody waits for an answer, put it where they are first."
 
-// System answers the system text. missing are MCP servers that bring nothing now, with why.
-func System(c *companyv1.Company, seat *companyv1.Seat, missing []string) string {
+// System answers the system text. missing are MCP servers that bring nothing now, with why; told are the tool skills that fit the
+// seat's tools, by key.
+func System(c *companyv1.Company, seat *companyv1.Seat, missing []string, told []Skill) string {
 	var s sections
 	s.add("", identity(c, seat))
 	s.add("The company", company(c))
@@ -29,6 +30,7 @@ func System(c *companyv1.Company, seat *companyv1.Seat, missing []string) string
 	s.add("Your team", team(c, seat))
 	s.add("People", people(c))
 	s.add("How a turn goes", contract)
+	s.add("Tool skills", skills(told))
 	s.add("Not available now", bullets(missing))
 	return s.String()
 }

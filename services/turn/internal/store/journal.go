@@ -45,7 +45,8 @@ kept as (
     insert into payloads (digest, body)
     select p.digest, p.body from fence, unnest($12::bytea[], $13::bytea[]) as p (digest, body) on conflict do nothing),
 ended as (
-    update calls set state = $5, result = $6, result_digest = $7, refusal_class = $8, outcome = $9, delivered = $10, end_at = $11
+    update calls set state = $5, result = $6, result_digest = $7, refusal_class = $8, outcome = $9, delivered = $10, end_at = $11,
+        audit_id = $15
     from fence where calls.turn_id = fence.turn_id and round = $3 and ordinal = $4 and calls.state in ('planned', 'dispatched')
     returning 1),
 sent as (
@@ -74,10 +75,13 @@ where turn_id = $1 order by number`
 
 	selectCalls = `
 select round, call_id, tool, source, coalesce(args, arguments.body), operation_id, state, coalesce(result, answer.body, ''),
-    refusal_class, outcome, delivered, start_at, end_at
+    refusal_class, outcome, delivered, audit_id, start_at, end_at, shown.turn_id is not null,
+    coalesce(shown.text, condensed.body)
 from calls
 left join payloads arguments on arguments.digest = args_digest
 left join payloads answer on answer.digest = result_digest
+left join shown using (turn_id, round, ordinal)
+left join payloads condensed on condensed.digest = shown.text_digest
 where turn_id = $1 order by round, ordinal`
 )
 
@@ -126,7 +130,7 @@ func settle(ctx context.Context, q queryer, f Fence, turnID string, e Settle, se
 	var p payloads
 	result, digest := p.blob([]byte(e.Result.Text))
 	return fencedRow(q.QueryRow(ctx, settled, turnID, f.Epoch, e.Round, e.Ordinal, e.State, result, digest, string(e.Result.Class),
-		e.Result.Outcome, e.Result.Delivered, e.At, p.digests, p.bodies, sendNext), "keep the result")
+		e.Result.Outcome, e.Result.Delivered, e.At, p.digests, p.bodies, sendNext, e.Result.AuditID), "keep the result")
 }
 
 // Sent dispatches a planned call.
@@ -183,12 +187,16 @@ func scanRound(row pgx.CollectableRow) (r journal.Round, err error) {
 
 func scanCall(row pgx.CollectableRow) (round int, c journal.Call, err error) {
 	var (
-		args, result []byte
-		start, end   *time.Time
+		args, result, text []byte
+		start, end         *time.Time
+		shown              bool
 	)
 	err = row.Scan(&round, &c.ID, &c.Tool, &c.Source, &args, &c.OperationID, &c.State, &result, &c.Result.Class,
-		&c.Result.Outcome, &c.Result.Delivered, &start, &end)
+		&c.Result.Outcome, &c.Result.Delivered, &c.Result.AuditID, &start, &end, &shown, &text)
 	c.Args, c.Result.Text = string(args), string(result)
+	if shown {
+		c.Shown = &journal.Shown{Whole: text == nil, Text: string(text)}
+	}
 	if start != nil {
 		c.StartAt = *start
 	}

@@ -1,0 +1,2 @@
+alter table calls drop column audit_id;
+drop table shown;
