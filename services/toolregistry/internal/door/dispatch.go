@@ -1,6 +1,7 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/dispatch"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/surface"
 )
 
 // Limits of a tool where the company says none.
@@ -21,7 +23,7 @@ func (d *Door) dispatch(ctx context.Context, p *passage) (dispatch.Answer, error
 	p.record.StartedAt = d.Now()
 	defer func() { p.record.Duration = d.Now().Sub(p.record.StartedAt) }()
 	if p.builtin == nil {
-		limit := p.timeout(serverLimit(p.company, p.tool.Server))
+		limit := p.timeout(serverLimit(p.company, p.tool))
 		if c := p.request.Conversation; c != nil {
 			return d.Dispatch.Converse(ctx, p.tool, p.request.Arguments, p.caller.seat, p.request.OperationID, limit, d.overheard(*c))
 		}
@@ -56,11 +58,14 @@ func (p *passage) timeout(limit time.Duration) time.Duration {
 	return limit
 }
 
-func serverLimit(company *companyv1.Company, name string) time.Duration {
+// serverLimit is how long a call of an MCP server's tool may take: the tool's own limit, by raw or prefixed name, or the server's.
+func serverLimit(company *companyv1.Company, tool *surface.Tool) time.Duration {
 	for _, server := range company.GetMcpServers() {
-		if server.GetName() == name {
-			return seconds(server.GetRequestTimeoutSeconds(), serverTimeout)
+		if server.GetName() != tool.Server {
+			continue
 		}
+		own := server.GetToolTimeoutSeconds()
+		return seconds(cmp.Or(own[tool.Raw], own[tool.Name], server.GetRequestTimeoutSeconds()), serverTimeout)
 	}
 	return serverTimeout
 }

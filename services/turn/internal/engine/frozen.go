@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -122,8 +123,14 @@ func freezeTool(c *companyv1.Company, tool *toolregistryv1.Tool) frozenTool {
 	if server, external := strings.CutPrefix(t.Source, "mcp:"); external {
 		t.Timeout = defaultMCPTimeout
 		for _, declared := range c.GetMcpServers() {
-			if declared.GetName() == server && declared.GetRequestTimeoutSeconds() > 0 {
-				t.Timeout = time.Duration(declared.GetRequestTimeoutSeconds()) * time.Second
+			if declared.GetName() != server {
+				continue
+			}
+			// By the tool's raw name, or with the server's prefix.
+			own := declared.GetToolTimeoutSeconds()
+			raw := strings.TrimPrefix(t.Name, declared.GetToolPrefix())
+			if seconds := cmp.Or(own[t.Name], own[raw], declared.GetRequestTimeoutSeconds()); seconds > 0 {
+				t.Timeout = time.Duration(seconds) * time.Second
 			}
 		}
 	}
