@@ -2,7 +2,8 @@
 //
 // It knows the catalogue: the suite's own tools, read out of the contracts, and those that MCP servers bring, read from mcphost.
 // It decides which of them a caller sees and what a name means, checks who may call what with which arguments, carries the call
-// to whoever runs the tool, cleans what comes back, and records all of it. It runs no tool itself and holds no credential.
+// to whoever runs the tool, cleans what comes back, and records all of it. It holds no credential, and runs no tool itself but the
+// two that read what it knows.
 //
 // The idea to hold: a call passes the same stages whoever makes it (internal/door), and what a stage needs to know is kept
 // current beside it, so that the way through costs no look at another service but the one that does the work.
