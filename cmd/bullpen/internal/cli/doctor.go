@@ -16,6 +16,7 @@ import (
 	notificationv1 "github.com/bullpenhq/bullpen/gen/bullpen/notification/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/notification/v1/notificationv1connect"
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
 	"github.com/bullpenhq/bullpen/libs/run"
 	"github.com/bullpenhq/bullpen/services/company"
@@ -177,6 +178,7 @@ func (a *app) waiting(ctx context.Context, add func(service, format string, args
 				}
 			}
 		}
+		a.undecided(ctx, client, add)
 	}
 	if client, err := a.client("notification"); err == nil {
 		notifications := notificationv1connect.NewNotificationServiceClient(client)
@@ -193,6 +195,21 @@ func (a *app) waiting(ctx context.Context, add func(service, format string, args
 		if dead, err := notifications.ListDeadLetters(ctx, &notificationv1.ListDeadLettersRequest{}); err == nil && undriven(dead.GetDeadLetters()) > 0 {
 			add("notification", "webhooks that could not be processed: %d; `bullpen dead` shows them", undriven(dead.GetDeadLetters()))
 		}
+	}
+}
+
+// undecided looks for calls that wait for a person.
+func (a *app) undecided(
+	ctx context.Context, client toolregistryv1connect.ToolRegistryServiceClient, add func(service, format string, args ...any),
+) {
+	answer, err := client.ListApprovals(operator(ctx), &toolregistryv1.ListApprovalsRequest{State: "waiting", Limit: 200})
+	if err != nil {
+		add("toolregistry", "%s", sentence(err))
+		return
+	}
+	for _, p := range answer.GetApprovals() {
+		add("toolregistry", "a call of %s by %s waits for a person until %s: `bullpen approvals show %s`", p.GetTool(), p.GetSeat(),
+			moment(p.GetExpireTime()), p.GetApprovalId())
 	}
 }
 

@@ -100,7 +100,7 @@ func (d *drawing) call(call *turnv1.Call) {
 		end += ", reached " + call.GetDelivered()
 	}
 	d.note(end)
-	if call.GetState() == "failed" || call.GetState() == "unknown" {
+	if call.GetState() == "failed" || call.GetState() == "unknown" || call.GetState() == "parked" {
 		d.note("    " + preview(call.GetResult()))
 	}
 }
@@ -152,6 +152,8 @@ func verdict(call *turnv1.Call) string {
 			return "refused (" + call.GetRefusalClass() + ")"
 		}
 		return "failed"
+	case "parked":
+		return "not made: it waits for a person"
 	default:
 		return call.GetState()
 	}
