@@ -2,7 +2,6 @@ package toolregistry_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -155,7 +154,14 @@ func (c *client) heard(data string, reply *mcpReply) bool {
 
 func (c *client) post(ctx context.Context, body string) *http.Response {
 	c.t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader([]byte(body)))
+	response, err := http.DefaultClient.Do(c.request(ctx, body))
+	require.NoError(c.t, err)
+	return response
+}
+
+func (c *client) request(ctx context.Context, body string) *http.Request {
+	c.t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(body))
 	require.NoError(c.t, err)
 	for name, value := range map[string]string{
 		"Authorization": "Bearer " + c.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
@@ -168,9 +174,7 @@ func (c *client) post(ctx context.Context, body string) *http.Response {
 	for name, value := range c.header {
 		request.Header.Set(name, value)
 	}
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(c.t, err)
-	return response
+	return request
 }
 
 // result and notification write what a server says.
