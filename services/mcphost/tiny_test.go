@@ -117,3 +117,9 @@ func descriptors(t testing.TB) map[string]int {
 	}
 	return kinds
 }
+
+// environmentOf answers the environment of a process; empty for one that is gone.
+func environmentOf(pid int) string {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return strings.ReplaceAll(string(data), "\x00", "\n")
+}

@@ -149,6 +149,13 @@ func (f *Fleet) watch(ctx context.Context) {
 	}
 }
 
+// Running reports whether instances may run: not before Run, nor while it ends.
+func (f *Fleet) Running() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.launch != nil
+}
+
 // withdraw tells the others that nothing is to be sent here any more.
 func (f *Fleet) withdraw() {
 	f.mu.Lock()

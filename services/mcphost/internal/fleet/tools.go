@@ -98,7 +98,7 @@ func (i *instance) show(v *View) {
 		v.Tools, v.Digest = i.catalogue.tools, i.catalogue.digest
 	}
 	if i.session != nil {
-		v.Capabilities, v.Instructions = string(i.session.Capabilities()), i.session.Instructions()
+		v.Capabilities, v.Instructions = string(i.redactor.JSON(i.session.Capabilities())), i.redactor.Text(i.session.Instructions())
 	}
 }
 

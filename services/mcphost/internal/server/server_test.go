@@ -85,6 +85,7 @@ func TestAMachineKeepsItsRulesWhateverHappens(t *testing.T) {
 			"handshake": func(*rapid.T) { step(func() bool { return m.Handshake(now) }) },
 			"up":        func(*rapid.T) { step(func() bool { return m.Up(now) }) },
 			"fail":      func(*rapid.T) { step(func() bool { return m.Fail("reason", now) }) },
+			"demand":    func(*rapid.T) { m.Demand(now) },
 			"stop": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "rarely") == 0 {
 					step(func() bool { return m.Stop(now) })
@@ -92,4 +93,28 @@ func TestAMachineKeepsItsRulesWhateverHappens(t *testing.T) {
 			},
 		})
 	})
+}
+
+func TestWhoeverAsksHasAFailedInstanceTriedButNotAtOnce(t *testing.T) {
+	t.Parallel()
+	p := server.DefaultPolicy()
+	now := time.Unix(0, 0)
+	m := server.New(p, func() float64 { return 0 }, now)
+	require.False(t, m.Demand(now), "nothing has failed")
+	for range p.Open {
+		require.True(t, m.Start(now))
+		require.True(t, m.Fail("it broke", now))
+		now = m.Due()
+	}
+	require.True(t, m.Open())
+	_, _, failed := m.State()
+	now = failed.Add(p.Demand - 1)
+	require.False(t, m.Demand(now))
+	require.False(t, m.Start(now))
+	now = now.Add(1)
+	require.True(t, m.Demand(now))
+	require.False(t, m.Demand(now), "it is due already")
+	require.True(t, m.Start(now))
+	require.True(t, m.Fail("it broke", now))
+	require.True(t, m.Due().After(now.Add(p.Demand)), "one probe closes nothing")
 }
