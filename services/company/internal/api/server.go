@@ -193,7 +193,7 @@ func edit(text string, req *companyv1.PutMcpServerRequest, entry splice.Object) 
 	if err != nil {
 		return "", nil, err
 	}
-	edited, err := "", error(nil)
+	var edited string
 	if req.GetCreate() {
 		edited, err = splice.Append(text, serversKey, restored)
 	} else {

@@ -82,7 +82,7 @@ func TestAServerIsAddedBehindTheOthersAndNothingElseChanges(t *testing.T) {
 	s.put(lantern, "")
 	got := s.ask("PUT", "/config/mcp-servers/search", search, "If-None-Match", "*")
 	require.Equal(t, http.StatusCreated, got.status, got.body)
-	require.Equal(t, 2.0, got.body["epoch"])
+	require.EqualValues(t, 2, got.body["epoch"])
 	require.Equal(t, `"`+got.body["revision_id"].(string)+`"`, got.header.Get("ETag"))
 	require.Equal(t, []any{"No value is known for ${SEARCH_KEY} yet; the server is not started before one is."}, got.body["warnings"])
 	added := "  - name: search\n    command: search-mcp\n    env:\n      API_KEY: ${SEARCH_KEY}\n"

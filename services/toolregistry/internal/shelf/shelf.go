@@ -166,7 +166,7 @@ func (s *Shelf) list(ctx context.Context, container string) ([]*knowledgev1.Page
 		if len(all) > maxPages {
 			return nil, fmt.Errorf("the container %s has more than %d pages; tool skills are read from a container of their own", container, maxPages)
 		}
-		if req.After = answer.GetNextCursor(); req.After == "" {
+		if req.After = answer.GetNextCursor(); req.GetAfter() == "" {
 			return all, nil
 		}
 	}
@@ -225,7 +225,7 @@ func (s *Shelf) report(set *skill.Set) {
 	}
 	for _, w := range set.Warnings {
 		if !before[w] {
-			s.options.Log.Warn(w)
+			s.options.Log.Warn("a tool skill may not do what is meant", "why", w)
 		}
 	}
 }

@@ -40,8 +40,8 @@ func (l *library) ListPages(_ context.Context, req *knowledgev1.ListPagesRequest
 		if p.GetContainer() != req.GetContainer() || p.GetId() <= req.GetAfter() {
 			continue
 		}
-		if len(answer.Pages) == 1 {
-			answer.NextCursor = answer.Pages[0].GetId()
+		if len(answer.GetPages()) == 1 {
+			answer.NextCursor = answer.GetPages()[0].GetId()
 			break
 		}
 		answer.Pages = append(answer.Pages, &knowledgev1.Page{Id: p.GetId(), Container: p.GetContainer(), Title: p.GetTitle(), Version: p.GetVersion()})

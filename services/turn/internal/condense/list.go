@@ -174,7 +174,7 @@ func words(text string) map[string]bool {
 	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 		long := utf8.RuneCountInString(word)
 		number := strings.IndexFunc(word, unicode.IsLetter) < 0
-		if long > 1 && !(number && long <= shortNumber) {
+		if long > 1 && (!number || long > shortNumber) {
 			out[word] = true
 		}
 	}
