@@ -154,6 +154,13 @@ func TestEachCallerSeesItsCatalogue(t *testing.T) {
 		require.True(t, byKey["builtin submit_work"].GetEngineLocal())
 		require.Equal(t, "slow", own.GetMissingServers()[0].GetServer())
 
+		again, err := w.turn.ListTools(asSeat(t.Context()), &toolregistryv1.ListToolsRequest{KnownDigest: own.GetDigest()})
+		require.NoError(t, err)
+		require.True(t, again.GetUnchanged())
+		require.Empty(t, again.GetTools())
+		other, err := w.turn.ListTools(asSeat(t.Context()), &toolregistryv1.ListToolsRequest{KnownDigest: "another"})
+		require.NoError(t, err)
+		require.Len(t, other.GetTools(), len(own.GetTools()))
 		same, err := w.console.ListTools(asOperator(t.Context()), &toolregistryv1.ListToolsRequest{Seat: "ada"})
 		require.NoError(t, err)
 		require.Equal(t, own.GetDigest(), same.GetDigest())

@@ -51,7 +51,8 @@ type Tool struct {
 	Digest string `protobuf:"bytes,12,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Why it cannot be called; empty when it can.
 	Quarantine string `protobuf:"bytes,13,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
-	// The name that every model provider takes, `^[a-zA-Z0-9_-]{1,64}$`: stable, and unique in the catalogue. Calls take either.
+	// The name that every model provider takes, `^[a-zA-Z0-9_-]{1,64}$`: stable, and unique in the catalogue. Calls take either. Empty
+	// for a tool that cannot be called.
 	WireName string `protobuf:"bytes,14,opt,name=wire_name,json=wireName,proto3" json:"wire_name,omitempty"`
 	// The schema that a provider takes in the place of `input_schema_json`, JSON by provider type, where that differs.
 	ProviderSchemas map[string]string `protobuf:"bytes,15,rep,name=provider_schemas,json=providerSchemas,proto3" json:"provider_schemas,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`

@@ -31,7 +31,9 @@ type ListToolsRequest struct {
 	// A seat's; empty for the caller's own, and for the company's when the caller is no seat.
 	Seat string `protobuf:"bytes,1,opt,name=seat,proto3" json:"seat,omitempty"`
 	// Only the tools that this source brings: `builtin` or `mcp:<server>`.
-	Source        string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	// The digest of an answer to the same question that the caller still has; when it would be the same again, no tools are sent.
+	KnownDigest   string `protobuf:"bytes,3,opt,name=known_digest,json=knownDigest,proto3" json:"known_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -80,6 +82,13 @@ func (x *ListToolsRequest) GetSource() string {
 	return ""
 }
 
+func (x *ListToolsRequest) GetKnownDigest() string {
+	if x != nil {
+		return x.KnownDigest
+	}
+	return ""
+}
+
 // ListToolsResponse is a catalogue.
 type ListToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -89,8 +98,10 @@ type ListToolsResponse struct {
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Servers that bring nothing to this catalogue now, with why.
 	MissingServers []*MissingServer `protobuf:"bytes,3,rep,name=missing_servers,json=missingServers,proto3" json:"missing_servers,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The caller has it all: the digest is the one it knew, and tools and servers are left out.
+	Unchanged     bool `protobuf:"varint,4,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListToolsResponse) Reset() {
@@ -142,6 +153,13 @@ func (x *ListToolsResponse) GetMissingServers() []*MissingServer {
 		return x.MissingServers
 	}
 	return nil
+}
+
+func (x *ListToolsResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 // MissingServer is a server whose tools are not there.
@@ -2234,14 +2252,16 @@ var File_bullpen_toolregistry_v1_tool_registry_service_proto protoreflect.FileDe
 
 const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\n" +
-	"3bullpen/toolregistry/v1/tool_registry_service.proto\x12\x17bullpen.toolregistry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1dbullpen/tool/v1/options.proto\x1a\x1dbullpen/tool/v1/outcome.proto\x1a&bullpen/toolregistry/v1/approval.proto\x1a\"bullpen/toolregistry/v1/call.proto\x1a$bullpen/toolregistry/v1/policy.proto\x1a#bullpen/toolregistry/v1/skill.proto\x1a\"bullpen/toolregistry/v1/tool.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"Q\n" +
+	"3bullpen/toolregistry/v1/tool_registry_service.proto\x12\x17bullpen.toolregistry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1dbullpen/tool/v1/options.proto\x1a\x1dbullpen/tool/v1/outcome.proto\x1a&bullpen/toolregistry/v1/approval.proto\x1a\"bullpen/toolregistry/v1/call.proto\x1a$bullpen/toolregistry/v1/policy.proto\x1a#bullpen/toolregistry/v1/skill.proto\x1a\"bullpen/toolregistry/v1/tool.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"~\n" +
 	"\x10ListToolsRequest\x12\x1b\n" +
 	"\x04seat\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12 \n" +
-	"\x06source\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06source\"\xb1\x01\n" +
+	"\x06source\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06source\x12+\n" +
+	"\fknown_digest\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\vknownDigest\"\xcf\x01\n" +
 	"\x11ListToolsResponse\x123\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1d.bullpen.toolregistry.v1.ToolR\x05tools\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12O\n" +
-	"\x0fmissing_servers\x18\x03 \x03(\v2&.bullpen.toolregistry.v1.MissingServerR\x0emissingServers\"U\n" +
+	"\x0fmissing_servers\x18\x03 \x03(\v2&.bullpen.toolregistry.v1.MissingServerR\x0emissingServers\x12\x1c\n" +
+	"\tunchanged\x18\x04 \x01(\bR\tunchanged\"U\n" +
 	"\rMissingServer\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +

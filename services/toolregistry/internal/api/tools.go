@@ -40,7 +40,11 @@ func (h *Handler) ListTools(ctx context.Context, req *toolregistryv1.ListToolsRe
 	if seat == "" {
 		all = withSeatServers(all, h.Seats.Seen())
 	}
-	return only(h.withoutLoader(company, all), req.GetSource()), nil
+	all = h.withoutLoader(company, all)
+	if known := req.GetKnownDigest(); known != "" && known == all.GetDigest() {
+		return &toolregistryv1.ListToolsResponse{Digest: known, Unchanged: true}, nil
+	}
+	return only(all, req.GetSource()), nil
 }
 
 // seatOf settles whose catalogue is asked for; empty is the company's.

@@ -12,6 +12,7 @@ package surface
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/inputschema"
@@ -187,7 +188,11 @@ func claims(builtins []*Tool, servers []Server, byServer [][]*Tool) [][]*Tool {
 func digestOf(s *Surface) string {
 	h := sha256.New()
 	for _, t := range s.tools {
-		addParts(h, t.Name, t.Wire, t.Source, t.Digest, t.Definition, t.Delivers, t.Change, t.Quarantine, hintText(t.Hints))
+		addParts(h, t.Name, t.Wire, t.Title, t.Source, t.Digest, t.Definition, t.Delivers, t.Change, t.Quarantine, hintText(t.Hints))
+		addParts(h, t.Surfaces...)
+		for _, provider := range slices.Sorted(maps.Keys(t.Shown)) {
+			addParts(h, provider, t.Shown[provider].Schema, t.Shown[provider].Refused)
+		}
 	}
 	for _, m := range s.missing {
 		addParts(h, m.Server, m.State, m.Reason)

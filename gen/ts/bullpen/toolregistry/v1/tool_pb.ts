@@ -111,7 +111,8 @@ export type Tool = Message<"bullpen.toolregistry.v1.Tool"> & {
   quarantine: string;
 
   /**
-   * The name that every model provider takes, `^[a-zA-Z0-9_-]{1,64}$`: stable, and unique in the catalogue. Calls take either.
+   * The name that every model provider takes, `^[a-zA-Z0-9_-]{1,64}$`: stable, and unique in the catalogue. Calls take either. Empty
+   * for a tool that cannot be called.
    *
    * @generated from field: string wire_name = 14;
    */
