@@ -3,7 +3,6 @@ package main_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -15,9 +14,6 @@ import (
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 )
-
-// serversVersion is that of the reference servers, which are fetched and not kept here.
-const serversVersion = "2026.8.31"
 
 // TestMCPServersFromNPM declares three published servers, one of them with a child for each seat, and has a turn and an operator
 // call them through the one door.
@@ -95,35 +91,8 @@ units:
 	p.stop(t)
 }
 
-// serverFromNPM answers the entry point of a reference server; all are installed once a machine.
+// serverFromNPM answers the entry point of a reference server.
 func serverFromNPM(t *testing.T, name string) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	root := filepath.Join(cache, "bullpen", "npm", "mcp-servers-"+serversVersion)
-	entry := filepath.Join(root, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
-	if _, err := os.Stat(entry); err == nil {
-		return entry
-	}
-	npm, err := exec.LookPath("npm")
-	if err != nil {
-		if os.Getenv("BULLPEN_TEST_REQUIRE") == "1" {
-			t.Fatal("npm is needed to fetch MCP servers, and BULLPEN_TEST_REQUIRE=1")
-		}
-		t.Skip("npm is needed to fetch MCP servers")
-	}
-	require.NoError(t, os.MkdirAll(filepath.Dir(root), 0o755))
-	fresh, err := os.MkdirTemp(filepath.Dir(root), "mcp-servers-") // beside it, so that it can be renamed
-	require.NoError(t, err)
-	defer os.RemoveAll(fresh)
-	arguments := []string{"install", "--prefix", fresh, "--no-audit", "--no-fund", "--ignore-scripts"}
-	for _, server := range []string{"everything", "filesystem", "memory"} {
-		arguments = append(arguments, "@modelcontextprotocol/server-"+server+"@"+serversVersion)
-	}
-	output, err := exec.CommandContext(t.Context(), npm, arguments...).CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	if err := os.Rename(fresh, root); err != nil {
-		require.FileExists(t, entry, "another process was quicker")
-	}
-	return entry
+	return filepath.Join(fetchedServers(t), "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
 }

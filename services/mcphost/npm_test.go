@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,46 +23,21 @@ import (
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 )
 
-// published is the version of the reference servers that the tests run.
-const published = "2026.8.31"
-
-var (
-	installed   sync.Once
-	installFail error
-)
-
-// reference answers the entry point of one of the reference servers, which npm installs once into the user's cache.
+// reference answers the entry point of one of the reference servers, which are fetched once a machine.
 func reference(t testing.TB, name string) string {
 	t.Helper()
-	if _, err := exec.LookPath("npm"); err != nil {
-		if os.Getenv("BULLPEN_TEST_REQUIRE") == "1" {
-			t.Fatal("npm is needed to run the reference servers")
+	if os.Getenv("BULLPEN_TEST_REQUIRE") != "1" {
+		for _, program := range []string{"npm", "python3"} {
+			if _, err := exec.LookPath(program); err != nil {
+				t.Skipf("%s is needed to run published MCP servers", program)
+			}
 		}
-		t.Skip("npm is needed to run the reference servers")
 	}
-	cache, err := os.UserCacheDir()
+	command := exec.CommandContext(t.Context(), filepath.Join("..", "..", "tools", "servers", "fetch"))
+	command.Stderr = t.Output()
+	home, err := command.Output()
 	require.NoError(t, err)
-	folder := filepath.Join(cache, "bullpen", "mcp-servers-"+published)
-	installed.Do(func() { installFail = install(folder) })
-	require.NoError(t, installFail)
-	return filepath.Join(folder, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
-}
-
-func install(folder string) error {
-	if _, err := os.Stat(filepath.Join(folder, "complete")); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	args := []string{"install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder}
-	for _, name := range []string{"everything", "filesystem", "memory"} {
-		args = append(args, "@modelcontextprotocol/server-"+name+"@"+published)
-	}
-	if err := exec.Command("npm", args...).Run(); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "complete"), nil, 0o600)
+	return filepath.Join(strings.TrimSpace(string(home)), "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
 }
 
 func script(t testing.TB, name string, args ...string) *companyv1.McpServer {
