@@ -107,8 +107,12 @@ func (s *Session) abandon(c *call, why error) {
 		c.release()
 	}
 	if c.sent.Load() && s.link.cancels() {
-		s.link.post(wire.Notification(notificationCancelled, fmt.Appendf(nil, `{"requestId":%d,"reason":"the caller gave up"}`, c.id)))
+		s.link.post(cancellation(c))
 	}
+}
+
+func cancellation(c *call) []byte {
+	return wire.Notification(notificationCancelled, fmt.Appendf(nil, `{"requestId":%d,"reason":"the caller gave up"}`, c.id))
 }
 
 // request makes a call of this package's own, with members for its parameters, and waits.

@@ -66,7 +66,7 @@ func open(ctx context.Context, o Options, probe bool) (*Session, error) {
 		return nil, n.abort(ctx, err)
 	}
 	s.agreed.Store(true)
-	s.link.agreed(s.protocol)
+	s.link.begin()
 	if s.modern {
 		s.background(s.listener.run)
 	}
@@ -189,7 +189,7 @@ func (n *negotiation) agree(ctx context.Context, first *call, again func(ctx con
 		if err := n.wait(ctx, first); err != nil {
 			return err
 		}
-		err := n.greeted(first.reply)
+		err := n.greeted(ctx, first.reply)
 		if err == nil || n.session.options.Protocol == declaredLegacy || first.reply.failure != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (n *negotiation) again(ctx context.Context, first *call, probe bool) error 
 			if second.reply.failure != nil {
 				return second.reply.failure
 			}
-			return n.greeted(second.reply)
+			return n.greeted(ctx, second.reply)
 		case <-ctx.Done():
 			return errWedged
 		}
@@ -322,11 +322,12 @@ func (n *negotiation) discovered(r reply) error {
 		return fmt.Errorf("it answers the probe and does not speak %s", modern)
 	}
 	s.modern, s.protocol, s.greeting = true, modern, readGreeting(members)
+	s.link.agreed(modern)
 	return nil
 }
 
 // greeted reads the answer to the old handshake, and ends that.
-func (n *negotiation) greeted(r reply) error {
+func (n *negotiation) greeted(ctx context.Context, r reply) error {
 	s := n.session
 	if r.refusal != nil {
 		e := readRefusal(r.refusal)
@@ -341,6 +342,7 @@ func (n *negotiation) greeted(r reply) error {
 		return fmt.Errorf("the handshake failed: it wants to speak the protocol %.40q, which is not known here", version)
 	}
 	s.protocol, s.greeting = version, readGreeting(members)
-	s.link.post(wire.Notification(notificationInitialized, nil))
+	s.link.agreed(version)
+	s.link.tell(ctx, wire.Notification(notificationInitialized, nil))
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/wire"
 )
 
@@ -173,20 +175,21 @@ func (l *httpLink) send(c *call) {
 	})
 }
 
+// errandTime bounds what awaits no answer.
+const errandTime = time.Minute
+
 func (l *httpLink) post(message []byte) {
-	l.session.background(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		id, header := l.headers(nil)
-		response, err := l.door.do(ctx, http.MethodPost, l.address, message, header)
-		if err != nil {
-			return // a call that depends on it finds out
-		}
+	l.session.background(func(ctx context.Context) { l.tell(ctx, message) })
+}
+
+// tell leaves failures to the calls that depend on it: they find out.
+func (l *httpLink) tell(ctx context.Context, message []byte) {
+	ctx, cancel := context.WithTimeout(ctx, errandTime)
+	defer cancel()
+	_, header := l.headers(nil)
+	if response, err := l.door.do(ctx, http.MethodPost, l.address, message, header); err == nil {
 		drain(response.Body)
-		if lost(response.StatusCode, nil, id) {
-			_ = l.renew(ctx, id)
-		}
-	})
+	}
 }
 
 // cancels: a newer server sees the stream end; an older one may take that for a break.
@@ -198,9 +201,12 @@ func (l *httpLink) cancels() bool {
 
 func (l *httpLink) agreed(protocol string) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.protocol = protocol
-	l.mu.Unlock()
-	if protocol < modern {
+}
+
+func (l *httpLink) begin() {
+	if !l.session.modern {
 		l.session.background(l.listen)
 	}
 	l.session.background(l.watch)
@@ -356,11 +362,23 @@ func (l *httpLink) suspect() {
 }
 
 // close says goodbye to a session at the server.
-func (l *httpLink) close() {
+func (l *httpLink) close(last [][]byte) {
 	id, header := l.headers(nil)
 	if id != "" && !errors.Is(l.session.Cause(), ErrUnreachable) {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 		defer cancel()
+		const atATime = 8
+		var group errgroup.Group
+		group.SetLimit(atATime)
+		for _, message := range last {
+			group.Go(func() error {
+				if response, err := l.door.do(ctx, http.MethodPost, l.address, message, header.Clone()); err == nil {
+					drain(response.Body)
+				}
+				return nil
+			})
+		}
+		_ = group.Wait()
 		if response, err := l.door.do(ctx, http.MethodDelete, l.address, nil, header); err == nil {
 			drain(response.Body)
 		}

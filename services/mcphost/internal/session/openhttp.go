@@ -75,5 +75,5 @@ func (n *negotiation) sse(ctx context.Context, d *door) error {
 	if err := n.wait(ctx, c); err != nil {
 		return err
 	}
-	return n.greeted(c.reply)
+	return n.greeted(ctx, c.reply)
 }

@@ -190,13 +190,18 @@ func (s *Session) resume(ctx context.Context, r Request, params []wire.Member, s
 
 // refuseAsks answers the questions that are open.
 func (x *exchange) refuseAsks(why string) {
-	x.mu.Lock()
-	asks := x.asks
-	x.asks = nil
-	x.mu.Unlock()
-	for _, ask := range asks {
+	for _, ask := range x.drop() {
 		x.session.refuse(ask.ID, codeInternal, why)
 	}
+}
+
+// drop answers the questions that are open, and forgets them.
+func (x *exchange) drop() []wire.Message {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	asks := x.asks
+	x.asks = nil
+	return asks
 }
 
 // withdrawn drops a question that the server takes back.

@@ -52,7 +52,7 @@ func (l *httpLink) renew(ctx context.Context, id string) error {
 	if c.reply.refusal != nil {
 		return errors.New("it refuses to be greeted again: " + readRefusal(c.reply.refusal).Message)
 	}
-	s.link.post(wire.Notification(notificationInitialized, nil))
+	l.tell(ctx, wire.Notification(notificationInitialized, nil))
 	s.options.Log.Info("server forgot the session and was greeted again")
 	s.toolsChanged()
 	s.refollow()

@@ -58,14 +58,17 @@ type Options struct {
 type link interface {
 	// send sends a call, and settles it when that fails. It does not wait.
 	send(c *call)
-	// post sends what awaits no answer. It does not wait.
+	// tell sends what awaits no answer, and what is sent next comes after it. post does not wait for that.
+	tell(ctx context.Context, message []byte)
 	post(message []byte)
 	// cancels says whether a call is given up with a notification, rather than by ending its stream.
 	cancels() bool
-	// agreed is told the revision and what the handshake brought; it may begin to listen.
+	// agreed is told the revision; begin comes when the handshake is over: the link may listen and watch then.
 	agreed(protocol string)
-	// close lets go of the connections, once nothing uses them any more.
-	close()
+	begin()
+	// close says goodbye with some last messages where the server outlives us, and lets go of the connections. Nothing uses them any
+	// more.
+	close(last [][]byte)
 }
 
 // Session is an open conversation. All methods are safe for concurrent use.
@@ -224,10 +227,26 @@ func (s *Session) fail(why error) {
 		}
 		s.work.Wait()
 		if s.link != nil {
-			s.link.close()
+			s.link.close(farewell(left, parked))
 		}
 		close(s.done)
 	}()
+}
+
+// farewell cancels the calls that a server may be at and takes back the questions it waits for, so that it can let go of them.
+func farewell(calls map[int64]*call, kept map[int64]*exchange) [][]byte {
+	var last [][]byte
+	for _, c := range calls {
+		if c.public && c.sent.Load() {
+			last = append(last, cancellation(c))
+		}
+	}
+	for _, x := range kept {
+		for _, ask := range x.drop() {
+			last = append(last, wire.Failure(ask.ID, wire.Refusal(codeInternal, "The session is over.")))
+		}
+	}
+	return last
 }
 
 // receive takes a message of the server. via is the call on whose stream it came, nil where all share one.

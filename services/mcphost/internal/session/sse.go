@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/wire"
 )
@@ -131,17 +130,21 @@ func (l *sseLink) send(c *call) {
 }
 
 func (l *sseLink) post(message []byte) {
-	l.session.background(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		if response, err := l.door.do(ctx, http.MethodPost, l.to, message, http.Header{"Content-Type": {typeJSON}}); err == nil {
-			drain(response.Body)
-		}
-	})
+	l.session.background(func(ctx context.Context) { l.tell(ctx, message) })
+}
+
+func (l *sseLink) tell(ctx context.Context, message []byte) {
+	ctx, cancel := context.WithTimeout(ctx, errandTime)
+	defer cancel()
+	if response, err := l.door.do(ctx, http.MethodPost, l.to, message, http.Header{"Content-Type": {typeJSON}}); err == nil {
+		drain(response.Body)
+	}
 }
 
 func (l *sseLink) cancels() bool { return true }
 
 func (l *sseLink) agreed(string) {}
 
-func (l *sseLink) close() { l.door.base.CloseIdleConnections() }
+func (l *sseLink) begin() {}
+
+func (l *sseLink) close([][]byte) { l.door.base.CloseIdleConnections() }

@@ -34,13 +34,17 @@ func newStdioLink(s *Session, p *child.Process) *stdioLink {
 
 func (l *stdioLink) send(c *call) { l.enqueue(outgoing{call: c, message: c.body}) }
 
+func (l *stdioLink) tell(_ context.Context, message []byte) { l.post(message) }
+
 func (l *stdioLink) post(message []byte) { l.enqueue(outgoing{message: message}) }
 
 func (l *stdioLink) cancels() bool { return true }
 
 func (l *stdioLink) agreed(string) {}
 
-func (l *stdioLink) close() {} // the process has been stopped
+func (l *stdioLink) begin() {}
+
+func (l *stdioLink) close([][]byte) {} // the process has been stopped
 
 func (l *stdioLink) enqueue(o outgoing) {
 	l.mu.Lock()
