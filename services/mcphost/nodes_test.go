@@ -2,7 +2,9 @@ package mcphost_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -15,6 +17,7 @@ import (
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1/mcphostv1connect"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/mcphost"
 )
@@ -101,17 +104,7 @@ func TestAnExchangeFindsTheNodeOfTheSeat(t *testing.T) {
 		Server: "gh", Seat: "ada", Method: "tools/call", ParamsJson: `{"name":"echo","arguments":{"n":9007199254740993}}`, Timeout: durationpb.New(soon),
 	})
 	require.NoError(t, err)
-	defer stream.Close()
-	var result string
-	for {
-		m, err := stream.Receive()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		result += m.GetResultJson()
-	}
-	require.Contains(t, result, "9007199254740993")
+	require.Contains(t, resultOf(t, stream), "9007199254740993")
 	require.Equal(t, 1, count(t, effects, "start"))
 
 	released, err := second.ReleaseSeat(t.Context(), &mcphostv1.ReleaseSeatRequest{Seat: "ada"})
@@ -122,6 +115,53 @@ func TestAnExchangeFindsTheNodeOfTheSeat(t *testing.T) {
 	released, err = second.ReleaseSeat(t.Context(), &mcphostv1.ReleaseSeatRequest{Seat: "ada"})
 	require.NoError(t, err)
 	require.Zero(t, released.GetEnded())
+}
+
+// resultOf reads an exchange to its end.
+func resultOf(t *testing.T, stream mcphostv1connect.McpHostServiceExchangeClientStream) string {
+	t.Helper()
+	defer stream.Close()
+	var result string
+	for {
+		m, err := stream.Receive()
+		if errors.Is(err, io.EOF) {
+			return result
+		}
+		require.NoError(t, err)
+		require.Empty(t, m.GetErrorJson())
+		result += m.GetResultJson()
+	}
+}
+
+func TestAnAnswerReachesTheNodeThatAsked(t *testing.T) {
+	t.Parallel()
+	w, program := setup(t), tiny(t)
+	first, second := w.node(t, "n1"), w.node(t, "n2")
+	s := templates(program, 1)[0]
+	s.Shared = true
+	w.apply(t, first, []*companyv1.McpServer{s})
+	for _, n := range []*node{first, second} {
+		require.Eventually(t, func() bool { return n.tools(t, "", "s0").GetState() == "ready" }, soon, 10*time.Millisecond)
+	}
+	exchange := func(n *node, params string) string {
+		stream, err := n.Exchange(t.Context(), &mcphostv1.ExchangeRequest{
+			Server: "s0", Method: "tools/call", ParamsJson: params, ClientCapabilitiesJson: `{"elicitation":{"form":{}}}`, Timeout: durationpb.New(soon),
+		})
+		require.NoError(t, err)
+		return resultOf(t, stream)
+	}
+	var asked struct {
+		ResultType    string
+		InputRequests map[string]any
+		RequestState  string
+	}
+	require.NoError(t, json.Unmarshal([]byte(exchange(first, `{"name":"ask"}`)), &asked))
+	require.Equal(t, "input_required", asked.ResultType)
+	require.Len(t, asked.InputRequests, 1)
+	for question := range asked.InputRequests {
+		answered := exchange(second, fmt.Sprintf(`{"name":"ask","inputResponses":{%q:{"action":"accept","content":{"name":"Ada"}}},"requestState":%q}`, question, asked.RequestState))
+		require.Contains(t, answered, `"content"`)
+	}
 }
 
 func TestToolsAreNotSentAgainToWhoeverHasThem(t *testing.T) {
@@ -276,4 +316,19 @@ func TestARequestThatWasHandedOnIsNotHandedOnAgain(t *testing.T) {
 	require.NoError(t, err, "the other servers can be used all the same")
 	require.Equal(t, "failed", answer.GetServers()[0].GetState())
 	require.Contains(t, answer.GetServers()[0].GetReason(), "Another node (n2)")
+}
+
+func TestAProgramThatNeverWakesIsGivenUpAfterItsInstallTime(t *testing.T) {
+	t.Parallel()
+	w, program := setup(t), tiny(t)
+	n := w.node(t, "n1")
+	never := &companyv1.McpServer{Name: "never", Transport: "stdio", Command: "sh", Args: []string{"-c", "sleep 600"}, Shared: true, InstallTimeoutSeconds: 1, StartupTimeoutSeconds: 600}
+	slow := &companyv1.McpServer{Name: "slow", Transport: "stdio", Command: "sh", Args: []string{"-c", "sleep 2; exec " + program}, Shared: true, StartupTimeoutSeconds: 600}
+	w.apply(t, n, []*companyv1.McpServer{never, slow})
+	require.Eventually(t, func() bool {
+		rows := n.instances(t, "never")
+		return len(rows) == 1 && rows[0].GetState() == "failed" && strings.Contains(rows[0].GetReason(), "first word")
+	}, soon, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return n.tools(t, "", "slow").GetState() == "ready" }, soon, 10*time.Millisecond)
+	require.EqualValues(t, 1, n.instances(t, "slow")[0].GetStarts(), "nobody lost patience with it")
 }

@@ -8,6 +8,7 @@ import (
 	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/authorize"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/fleet"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/peer"
 )
 
@@ -57,7 +58,7 @@ func unauthorised(server string, err error) error {
 
 // AuthorizeServer implements [mcphostv1connect.McpHostServiceHandler], at the node that runs the seat's own servers.
 func (r *Router) AuthorizeServer(ctx context.Context, q *mcphostv1.AuthorizeServerRequest) (answer *mcphostv1.AuthorizeServerResponse, err error) {
-	err = r.route(ctx, q.GetServer(), q.GetSeat(), moving, func(ctx context.Context) (err error) {
+	err = r.route(ctx, fleet.Request{Server: q.GetServer(), Seat: q.GetSeat()}, moving, func(ctx context.Context) (err error) {
 		answer, err = r.Handler.AuthorizeServer(ctx, q)
 		return err
 	}, func(ctx context.Context, c peer.Client) (err error) {

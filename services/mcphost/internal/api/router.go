@@ -42,7 +42,7 @@ type Router struct {
 var _ mcphostv1connect.McpHostServiceHandler = (*Router)(nil)
 
 // route serves a request here, or where it belongs.
-func (r *Router) route(ctx context.Context, server, seat string, patience time.Duration, here func(context.Context) error, there func(context.Context, peer.Client) error) error {
+func (r *Router) route(ctx context.Context, q fleet.Request, patience time.Duration, here func(context.Context) error, there func(context.Context, peer.Client) error) error {
 	handed, err := r.handed(ctx)
 	switch {
 	case err != nil:
@@ -57,13 +57,13 @@ func (r *Router) route(ctx context.Context, server, seat string, patience time.D
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		node, local, err := r.Fleet.Place(ctx, server, seat)
+		node, local, err := r.Fleet.Place(ctx, q)
 		switch {
 		case err != nil:
 		case local:
 			err = here(ctx)
 		case node.URL == "":
-			err = fleet.HeldElsewhere(seat, node)
+			err = fleet.HeldElsewhere(q.Seat, node)
 		default:
 			err = r.Peers.Do(ctx, node, company.GetEpoch(), there)
 		}
@@ -118,7 +118,7 @@ func (r *Router) ListServerTools(ctx context.Context, q *mcphostv1.ListServerToo
 		answer, err = r.Handler.ListServerTools(ctx, q)
 		return err
 	}
-	err = r.route(ctx, q.GetServer(), q.GetSeat(), max(q.GetWait().AsDuration(), glance), here, func(ctx context.Context, c peer.Client) (err error) {
+	err = r.route(ctx, fleet.Request{Server: q.GetServer(), Seat: q.GetSeat()}, max(q.GetWait().AsDuration(), glance), here, func(ctx context.Context, c peer.Client) (err error) {
 		answer, err = c.ListServerTools(ctx, q)
 		return err
 	})
@@ -132,7 +132,7 @@ func (r *Router) ListServerTools(ctx context.Context, q *mcphostv1.ListServerToo
 func (r *Router) CallServerTool(ctx context.Context, q *mcphostv1.CallServerToolRequest) (answer *mcphostv1.CallServerToolResponse, err error) {
 	ctx, cancel := within(ctx, q.GetTimeout().AsDuration())
 	defer cancel()
-	err = r.route(ctx, q.GetServer(), q.GetSeat(), moving, func(ctx context.Context) (err error) {
+	err = r.route(ctx, fleet.Request{Server: q.GetServer(), Seat: q.GetSeat()}, moving, func(ctx context.Context) (err error) {
 		answer, err = r.Handler.CallServerTool(ctx, q)
 		return err
 	}, func(ctx context.Context, c peer.Client) (err error) {
@@ -150,7 +150,7 @@ func (r *Router) repeat(ctx context.Context, q *mcphostv1.CallServerToolRequest,
 	if repeatable, known := r.Fleet.Repeatable(q.GetServer(), q.GetTool()); known && !repeatable {
 		return nil, lost
 	}
-	err = r.route(ctx, q.GetServer(), q.GetSeat(), moving, func(ctx context.Context) (err error) {
+	err = r.route(ctx, fleet.Request{Server: q.GetServer(), Seat: q.GetSeat()}, moving, func(ctx context.Context) (err error) {
 		answer, err = r.call(ctx, q, true)
 		return err
 	}, func(context.Context, peer.Client) error {
@@ -166,7 +166,7 @@ func (r *Router) repeat(ctx context.Context, q *mcphostv1.CallServerToolRequest,
 func (r *Router) Exchange(ctx context.Context, q *mcphostv1.ExchangeRequest, s mcphostv1connect.McpHostServiceExchangeServerStream) error {
 	ctx, cancel := within(ctx, q.GetTimeout().AsDuration())
 	defer cancel()
-	return r.route(ctx, q.GetServer(), q.GetSeat(), moving, func(ctx context.Context) error {
+	return r.route(ctx, fleet.Request{Server: q.GetServer(), Seat: q.GetSeat(), Keeper: fleet.Keeper(q.GetParamsJson())}, moving, func(ctx context.Context) error {
 		return r.Handler.Exchange(ctx, q, s)
 	}, func(ctx context.Context, c peer.Client) error {
 		messages, err := c.Exchange(ctx, q)

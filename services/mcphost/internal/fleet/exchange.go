@@ -54,7 +54,7 @@ func (f *Fleet) Exchange(ctx context.Context, x Exchange) (Reply, error) {
 			return Reply{}, err
 		}
 		reply, err := s.Exchange(ctx, session.Request{
-			Method: x.Method, Params: params, Capabilities: []byte(x.Capabilities), LogLevel: x.LogLevel, Owner: x.Seat, Idle: idle,
+			Method: x.Method, Params: unstamp(params), Capabilities: []byte(x.Capabilities), LogLevel: x.LogLevel, Owner: x.Seat, Idle: idle,
 			Notify: func(n []byte) error { return x.Notify(string(i.redact(n))) },
 		})
 		i.end()
@@ -78,5 +78,5 @@ func (i *instance) reply(r session.Reply) (Reply, error) {
 	if r.Error != nil {
 		return Reply{Error: string(i.redact(r.Error))}, nil
 	}
-	return Reply{Result: string(i.redact(r.Result))}, nil
+	return Reply{Result: string(i.fleet.stamp(i.redact(r.Result)))}, nil
 }

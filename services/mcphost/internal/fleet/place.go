@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
@@ -29,25 +30,47 @@ type Presence interface {
 	Gone(ctx context.Context, nodes []string) ([]string, error)
 }
 
-// Place answers the node that is to serve a seat's request to a server, and true when it is this one: a template's children run
-// where the seat's lease is, which is here when nobody has it. An empty server means all that the seat may use.
-func (f *Fleet) Place(ctx context.Context, server, seat string) (store.Node, bool, error) {
+// Request says what a request is for.
+type Request struct {
+	// Server may be empty for all that the seat may use, Seat for nobody.
+	Server, Seat string
+	// Keeper is the node where an earlier round of the request waits; empty for none. See [Keeper].
+	Keeper string
+}
+
+// Place answers the node that is to serve a request, and true when it is this one: a template's children run where the seat's lease
+// is, which is here when nobody has it.
+func (f *Fleet) Place(ctx context.Context, r Request) (store.Node, bool, error) {
 	f.mu.Lock()
-	own, ending := f.own(server, seat), f.ending
+	own, ending := f.own(r.Server, r.Seat), f.ending
 	f.mu.Unlock()
 	switch {
+	case !own && r.Keeper != "" && r.Keeper != f.options.Node:
+		return f.keeper(ctx, r.Keeper)
 	case ending:
-		return f.successor(ctx, server, seat, own)
-	case !own || f.leases.held(seat):
+		return f.successor(ctx, r.Seat, own)
+	case !own || f.leases.held(r.Seat):
 		return store.Node{}, true, nil
 	}
-	f.leases.pin(seat)
-	defer f.leases.unpin(seat)
-	holder, err := f.leases.take(ctx, seat)
+	f.leases.pin(r.Seat)
+	defer f.leases.unpin(r.Seat)
+	holder, err := f.leases.take(ctx, r.Seat)
 	if err != nil {
-		return store.Node{}, false, unknownHolder(seat, err)
+		return store.Node{}, false, unknownHolder(r.Seat, err)
 	}
 	return holder, holder.Name == f.options.Node, nil
+}
+
+// keeper answers a node by name, and this one when that node is gone: the server may know the state as well.
+func (f *Fleet) keeper(ctx context.Context, name string) (store.Node, bool, error) {
+	peers, err := f.options.Store.Peers(ctx, Silence)
+	if err != nil {
+		return store.Node{}, false, fault.New(fault.Unavailable, "It cannot be found out where the request waits: try again.").WithCause(err)
+	}
+	if i := slices.IndexFunc(peers, func(n store.Node) bool { return n.Name == name }); i >= 0 {
+		return peers[i], false, nil
+	}
+	return store.Node{}, true, nil
 }
 
 // own says whether a request is for children of the seat's own. It is called under the lock.
@@ -64,7 +87,7 @@ func (f *Fleet) own(server, seat string) bool {
 }
 
 // successor answers who serves when this node ends: the holder of the seat once that is another, or anybody.
-func (f *Fleet) successor(ctx context.Context, _, seat string, own bool) (store.Node, bool, error) {
+func (f *Fleet) successor(ctx context.Context, seat string, own bool) (store.Node, bool, error) {
 	if own {
 		holder, err := f.options.Store.Holder(ctx, seat)
 		if err != nil {

@@ -2,6 +2,7 @@
 //
 // It speaks the handshake of the older revisions. Its tools append their name and the process id to the file that TINY_EFFECTS
 // names; of `read`, which says that it only reads, and of `write`, which says nothing, the first call of all is never answered.
+// `ask` asks its caller for input before it answers.
 package main
 
 import (
@@ -14,10 +15,15 @@ import (
 
 const tools = `{"tools":[{"name":"echo","inputSchema":{"type":"object"}},` +
 	`{"name":"read","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},` +
-	`{"name":"write","inputSchema":{"type":"object"}}]}`
+	`{"name":"write","inputSchema":{"type":"object"}},` +
+	`{"name":"ask","inputSchema":{"type":"object"}}]}`
+
+const question = `{"jsonrpc":"2.0","id":"question","method":"elicitation/create",` +
+	`"params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}`
 
 func main() {
 	in := bufio.NewReader(os.Stdin)
+	var asking json.RawMessage // the id of the call that waits for input
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
@@ -38,7 +44,14 @@ func main() {
 			answer(m.ID, `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"tiny","version":"1"}}`)
 		case "tools/list":
 			answer(m.ID, `"result":`+tools)
+		case "":
+			answer(asking, fmt.Sprintf(`"result":{"content":[{"type":"text","text":"%d"}]}`, os.Getpid()))
 		case "tools/call":
+			if m.Params.Name == "ask" {
+				asking = m.ID
+				fmt.Println(question)
+				continue
+			}
 			if first := effect(m.Params.Name); !first || m.Params.Name == "echo" {
 				answer(m.ID, fmt.Sprintf(`"result":{"content":[{"type":"text","text":"%d"}]}`, os.Getpid()))
 			}
