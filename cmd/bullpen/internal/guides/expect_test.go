@@ -26,10 +26,7 @@ func expectations() map[string]func(*testing.T, *reader, string) {
 		"check": func(t *testing.T, _ *reader, out string) {
 			require.Equal(t, "deploy/company.example.yaml is fine.\n", out)
 		},
-		"token": func(t *testing.T, r *reader, out string) {
-			r.token = strings.TrimSpace(out)
-			require.Regexp(t, `^bp_[\w-]{40,}$`, r.token)
-		},
+		"token": newToken,
 		"curl": func(t *testing.T, _ *reader, out string) {
 			var answer struct {
 				Failed     bool   `json:"failed"`
@@ -95,7 +92,70 @@ func expectations() map[string]func(*testing.T, *reader, string) {
 			require.Equal(t, "not_found", refused.Details[0].Debug.Class)
 			require.Equal(t, "item", refused.Details[0].Debug.Field)
 		},
+		"tools-seat": func(t *testing.T, _ *reader, out string) {
+			require.Contains(t, out, "create_work_item")
+			require.Contains(t, out, "mcp:status")
+		},
+		"servers": func(t *testing.T, _ *reader, out string) {
+			require.Contains(t, out, "status")
+		},
+		"tools-token": newToken,
+		"act-token":   newToken,
+		"server-put": func(t *testing.T, _ *reader, out string) {
+			var answer struct {
+				Valid    bool  `json:"valid"`
+				Problems []any `json:"problems"`
+			}
+			decode(t, out, &answer)
+			require.True(t, answer.Valid, out)
+			require.Empty(t, answer.Problems)
+		},
+		"policy-explain": func(t *testing.T, _ *reader, out string) {
+			require.Contains(t, out, "allow")
+		},
+		"approvals": func(t *testing.T, _ *reader, out string) {
+			require.Equal(t, "Nothing waits for a person.\n", out)
+		},
+		"calls": func(t *testing.T, _ *reader, out string) {
+			require.Equal(t, "No such calls.\n", out)
+		},
+		"operator-mcp": func(t *testing.T, _ *reader, out string) {
+			var answer struct {
+				Result struct {
+					IsError           bool `json:"isError"`
+					StructuredContent struct {
+						item
+						OpID string `json:"op_id"`
+					} `json:"structuredContent"`
+				} `json:"result"`
+			}
+			decode(t, out, &answer)
+			require.False(t, answer.Result.IsError, out)
+			require.Equal(t, "applied", answer.Result.StructuredContent.Outcome)
+			require.NotEmpty(t, answer.Result.StructuredContent.OpID)
+		},
+		"act": func(t *testing.T, _ *reader, out string) {
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			require.Len(t, lines, 2)
+			type answer struct {
+				Tool     string `json:"tool"`
+				Outcome  string `json:"outcome"`
+				Position string `json:"position"`
+			}
+			var first, second answer
+			decode(t, lines[0], &first)
+			decode(t, lines[1], &second)
+			require.Equal(t, "create_work_item", first.Tool)
+			require.Equal(t, "applied", first.Outcome)
+			require.Equal(t, first, second)
+		},
 	}
+}
+
+// newToken gives the reader the token that a block printed.
+func newToken(t *testing.T, r *reader, out string) {
+	r.token = strings.TrimSpace(out)
+	require.Regexp(t, `^bp_[\w-]{40,}$`, r.token)
 }
 
 func decode(t *testing.T, text string, into any) {
