@@ -93,6 +93,8 @@ type Engine struct {
 	draining chan struct{}
 	stopping chan struct{}
 	workers  sync.WaitGroup
+	// catalogues are what the seats could call when they last began a turn.
+	catalogues catalogues
 
 	mu     sync.Mutex
 	seats  map[string]*seat

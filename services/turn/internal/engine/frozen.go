@@ -63,7 +63,7 @@ type frozenTool struct {
 
 // freeze asks the registry for the seat's catalogue and writes the prompt. dialects are those that the seat's models are asked in.
 func (e *Engine) freeze(ctx context.Context, c *companyv1.Company, person *companyv1.Seat, dialects []string) (frozen, error) {
-	listed, err := e.Tools.ListTools(ctx, &toolregistryv1.ListToolsRequest{Seat: person.GetHandle()})
+	listed, err := e.catalogues.of(ctx, e.Tools, person.GetHandle())
 	if err != nil {
 		return frozen{}, fault.New(fault.Unavailable, "The tool registry does not answer.").WithReason(reasonCannotBegin).WithCause(rpc.FromError(err))
 	}

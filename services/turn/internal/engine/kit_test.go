@@ -69,8 +69,10 @@ type registry struct {
 	effects  []string
 	ledger   map[string]*toolregistryv1.CallToolResponse
 	restored []*toolregistryv1.CallRecord
-	skills   []*toolregistryv1.ToolSkill
-	down     error
+	// listed counts the lists that were sent whole.
+	listed int
+	skills []*toolregistryv1.ToolSkill
+	down   error
 	// noSkills fails the list of tool skills.
 	noSkills error
 	// texts are answered by tools instead of what they would say.
@@ -80,11 +82,16 @@ type registry struct {
 }
 
 func (r *registry) ListTools(
-	context.Context, *toolregistryv1.ListToolsRequest,
+	_ context.Context, req *toolregistryv1.ListToolsRequest,
 ) (*toolregistryv1.ListToolsResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &toolregistryv1.ListToolsResponse{Tools: r.tools}, r.down
+	digest := fmt.Sprint(len(r.tools))
+	if req.GetKnownDigest() == digest {
+		return &toolregistryv1.ListToolsResponse{Digest: digest, Unchanged: true}, r.down
+	}
+	r.listed++
+	return &toolregistryv1.ListToolsResponse{Tools: r.tools, Digest: digest}, r.down
 }
 
 func (r *registry) ListToolSkills(

@@ -52,3 +52,29 @@ func TestAModelSeesWireNamesAndTheRegistryCanonicalOnes(t *testing.T) {
 		})
 	}
 }
+
+func TestASeatsToolsAreSentAgainOnlyWhenTheyChanged(t *testing.T) {
+	t.Parallel()
+	b := setup(t, newCompany(scripted("rules:\n  - rounds:\n      - submit: {summary: done}\n")))
+	b.start(t, "n1", nil)
+	for i := range 3 {
+		mail := letter("ada", "slack:1", "hello")
+		mail.Obligation = "none"
+		b.post(t, mail)
+		b.ended(t, i+1)
+	}
+	listed := func() int {
+		b.registry.mu.Lock()
+		defer b.registry.mu.Unlock()
+		return b.registry.listed
+	}
+	require.Equal(t, 1, listed())
+	b.registry.mu.Lock()
+	b.registry.tools = append(b.registry.tools, &toolregistryv1.Tool{Name: "new", Source: "mcp:gh", InputSchemaJson: `{"type":"object"}`})
+	b.registry.mu.Unlock()
+	mail := letter("ada", "slack:1", "hello")
+	mail.Obligation = "none"
+	b.post(t, mail)
+	b.ended(t, 4)
+	require.Equal(t, 2, listed())
+}
