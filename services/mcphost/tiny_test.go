@@ -22,7 +22,7 @@ var buildTiny = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(effectsFolder(), "tinyserver")
-	out, err := exec.Command("go", "build", "-o", path, "./internal/tinyserver").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", path, "./internal/hostiletest/tinyserver").CombinedOutput()
 	if err != nil {
 		return "", errors.Join(err, errors.New(string(out)))
 	}
