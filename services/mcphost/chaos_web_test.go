@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/hostiletest"
 )
@@ -25,7 +28,7 @@ func hostileWeb(t *testing.T, name string, forgotten int) (*hostiletest.Web, *co
 
 func TestASessionThatTheServerForgotIsOpenedAgainOnceForAll(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{http.StatusNotFound, http.StatusBadRequest} {
+	for _, status := range []int{http.StatusNotFound, http.StatusBadRequest, http.StatusUnauthorized} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
 			web, s := hostileWeb(t, "web", status)
@@ -79,4 +82,21 @@ func TestBytesThatDripAreNoProgress(t *testing.T) {
 	n.tools(t, "", "web")
 	_, err := n.call(t.Context(), "", "web", "drip", "{}")
 	require.Contains(t, refusal(t, err, fault.Unavailable, fault.OutcomeUnknown).Message, "said nothing")
+}
+func TestHeadersThatAreHeldBackAndBodiesThatDripEndWithTheCall(t *testing.T) {
+	t.Parallel()
+	web, s := hostileWeb(t, "web", http.StatusNotFound)
+	w := setup(t)
+	n := w.node(t, "n1")
+	w.apply(t, n, []*companyv1.McpServer{s})
+	n.tools(t, "", "web")
+	for effects, tool := range []string{"hold", "drip"} {
+		_, err := n.CallServerTool(t.Context(), &mcphostv1.CallServerToolRequest{Server: "web", Tool: tool, Timeout: durationpb.New(300 * time.Millisecond)})
+		require.Contains(t, refusal(t, err, fault.Unavailable, fault.OutcomeUnknown).Message, "300ms", tool)
+		require.Equal(t, effects+1, web.Count("effect"))
+		require.Eventually(t, func() bool { return web.Count("left") == effects+1 }, 30*time.Second, 10*time.Millisecond, "%s: the stream is closed, which is the cancel of HTTP", tool)
+		_, err = n.call(t.Context(), "", "web", "echo", "{}")
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, web.Count("initialize"))
 }

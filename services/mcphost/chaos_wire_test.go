@@ -145,3 +145,30 @@ func TestServersOfEveryRevisionServe(t *testing.T) {
 		return true
 	}, 30*time.Second, 10*time.Millisecond)
 }
+func TestTheEmptyTextIsACursorLikeAnother(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	n := w.node(t, "n1")
+	plain, _ := hostile(t, "plain", "")
+	s, effects := hostile(t, "s", "empty_cursor")
+	w.apply(t, n, []*companyv1.McpServer{plain, s})
+	require.Equal(t, n.tools(t, "", "plain").GetToolsJson(), n.tools(t, "", "s").GetToolsJson())
+	require.Equal(t, 2, count(t, effects, "list"))
+}
+
+func TestFiveThousandToolsAreServedAndAListWithoutMeasureIsRefused(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	n := w.node(t, "n1")
+	crowd, _ := hostile(t, "crowd", "crowd")
+	multitude, _ := hostile(t, "multitude", "multitude")
+	w.apply(t, n, []*companyv1.McpServer{crowd, multitude})
+	many := n.tools(t, "", "crowd")
+	require.Equal(t, "ready", many.GetState(), many.GetReason())
+	require.Len(t, many.GetToolsJson(), 5000)
+	_, err := n.call(t.Context(), "", "crowd", "tool_4999", "{}")
+	require.NoError(t, err)
+	too := n.tools(t, "", "multitude")
+	require.Equal(t, "failed", too.GetState())
+	require.Contains(t, too.GetReason(), "it lists more than")
+}
