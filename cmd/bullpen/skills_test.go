@@ -109,13 +109,14 @@ func TestAPageHoldsAToolBackUntilItWasRead(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(read.GetText()), &page))
 	require.Equal(t, whole, page.Text)
 
-	p.addServer(t, operator)
+	p.addServer(t)
 	p.stop(t)
 }
 
 // addServer adds an MCP server as an operator's form does: with a token, over plain HTTP.
-func (r *suiteRun) addServer(t *testing.T, operator context.Context) {
+func (r *suiteRun) addServer(t *testing.T) {
 	t.Helper()
+	operator := rpc.As(t.Context(), &rpc.Principal{Kind: rpc.KindOperator, Id: "tests", DisplayName: "tests"})
 	company := companyv1connect.NewCompanyServiceClient(r.client("console"))
 	token, err := company.CreateToken(operator, &companyv1.CreateTokenRequest{Name: "form"})
 	require.NoError(t, err)
