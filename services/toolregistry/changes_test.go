@@ -158,5 +158,5 @@ func (w *world) announce(t *testing.T, looked func() bool) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, w.bus.Publish(t.Context(), bus.Message{Topic: "bullpen.mcphost.server.v1", Key: "gh", Value: event}))
-	require.Eventually(t, looked, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, looked, 2*time.Minute, 20*time.Millisecond)
 }

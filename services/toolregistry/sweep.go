@@ -37,6 +37,9 @@ func (s *Service) sweep(ctx context.Context) error {
 		if err := s.sweepOnce(ctx); err != nil && ctx.Err() == nil {
 			s.deps.Log.WarnContext(ctx, "old calls are not swept", "error", err)
 		}
+		if err := s.store.SweepDefinitions(ctx); err != nil && ctx.Err() == nil {
+			s.deps.Log.WarnContext(ctx, "definitions of tools that nobody shows any more are not swept", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return nil

@@ -44,7 +44,28 @@ func (c *Cache) look(ctx context.Context, company *companyv1.Company, seat strin
 	if same && now.acceptances == was.acceptances {
 		return now, believedFor(now.servers), nil
 	}
-	return now, believedFor(now.servers), c.judge(ctx, company, seat, now.servers)
+	err = c.judge(ctx, company, seat, now.servers)
+	if err == nil {
+		c.tell(ctx, seat, was.servers, now.servers)
+	}
+	return now, believedFor(now.servers), err
+}
+
+// tell says once which tools are no longer what they were.
+func (c *Cache) tell(ctx context.Context, seat string, was, now []surface.Server) {
+	told := map[string]bool{}
+	for _, server := range was {
+		for digest := range server.Changed {
+			told[server.Name+" "+digest] = true
+		}
+	}
+	for _, server := range now {
+		for _, d := range server.Tools {
+			if server.Changed[d.Digest] && !told[server.Name+" "+d.Digest] {
+				c.options.Log.WarnContext(ctx, "tool_definition_changed", "server", server.Name, "tool", d.Raw, "seat", seat, "digest", d.Digest, "held", server.Hold)
+			}
+		}
+	}
 }
 
 // judge marks the definitions that are not known.
