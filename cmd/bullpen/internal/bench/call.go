@@ -93,7 +93,11 @@ func callCells(ctx context.Context, o CallOptions, r *resident, url string, repo
 		if err != nil {
 			return err
 		}
-		arms := []arm{directArm(session), hostArm(r, transport), registryArm(r, transport)}
+		operator, hangUp, err := operatorArm(ctx, r, transport)
+		if err != nil {
+			return errors.Join(err, session.Close())
+		}
+		arms := []arm{sessionArm(direct, session, upstream.Tool), hostArm(r, transport), registryArm(r, transport), operator}
 		for _, a := range arms {
 			for range o.WarmUp {
 				if err := a.call(ctx, int(serial.Add(1)), o.Bytes[0]); err != nil {
@@ -114,7 +118,7 @@ func callCells(ctx context.Context, o CallOptions, r *resident, url string, repo
 				report.Calls = append(report.Calls, cells...)
 			}
 		}
-		if err := session.Close(); err != nil {
+		if err := errors.Join(hangUp(), session.Close()); err != nil {
 			return err
 		}
 	}

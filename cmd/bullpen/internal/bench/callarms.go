@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/bench/upstream"
+	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/company/v1/companyv1connect"
 	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1/mcphostv1connect"
 	toolv1 "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
@@ -77,12 +80,15 @@ func connectDirectly(ctx context.Context, executable, transport, url string) (*m
 	return mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, t, nil)
 }
 
-// directArm is the SDK's client, and nothing of ours.
-func directArm(session *mcp.ClientSession) arm {
-	return arm{direct, func(ctx context.Context, serial, bytes int) error {
-		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: upstream.Tool, Arguments: json.RawMessage(upstream.Arguments(serial, bytes))})
+// sessionArm is the SDK's client.
+func sessionArm(name string, session *mcp.ClientSession, tool string) arm {
+	return arm{name, func(ctx context.Context, serial, bytes int) error {
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(upstream.Arguments(serial, bytes))})
 		if err != nil {
 			return err
+		}
+		if len(result.Content) == 0 {
+			return errors.New("the answer is empty")
 		}
 		text, ok := result.Content[0].(*mcp.TextContent)
 		if !ok {
@@ -118,6 +124,33 @@ func registryArm(r *resident, server string) arm {
 		}
 		return right(answer.GetText(), serial, bytes)
 	}}
+}
+
+// operatorArm calls as an assistant of an operator does: over HTTP, with a token, at the suite's own MCP server.
+func operatorArm(ctx context.Context, r *resident, server string) (a arm, hangUp func() error, err error) {
+	company := companyv1connect.NewCompanyServiceClient(r.client("bench"))
+	made, err := company.CreateToken(rpc.As(ctx, &rpc.Principal{Kind: rpc.KindOperator, Id: "bench", DisplayName: "bench"}), &companyv1.CreateTokenRequest{Name: "bench", Days: 1})
+	if err != nil {
+		return arm{}, nil, err
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint: r.suite.URL() + "/operator/mcp", HTTPClient: &http.Client{Transport: bearer(made.GetToken())},
+	}, nil)
+	if err != nil {
+		return arm{}, nil, fmt.Errorf("/operator/mcp: %w", err)
+	}
+	a = sessionArm("/operator/mcp", session, server+"_"+upstream.Tool)
+	return a, session.Close, nil
+}
+
+// bearer is a token that goes with every request.
+type bearer string
+
+// RoundTrip implements [http.RoundTripper].
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // inTurn makes a call one of a seat's turn.

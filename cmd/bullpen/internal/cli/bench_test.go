@@ -21,7 +21,8 @@ func TestACallIsMeasuredOnEveryWayToIt(t *testing.T) {
 		arms[cell["transport"].(string)+" "+cell["arm"].(string)]++
 	}
 	require.Equal(t, map[string]int{
-		"stdio direct": 4, "stdio host": 4, "stdio host + registry": 4, "http direct": 4, "http host": 4, "http host + registry": 4,
+		"stdio direct": 4, "stdio host": 4, "stdio host + registry": 4, "stdio /operator/mcp": 4,
+		"http direct": 4, "http host": 4, "http host + registry": 4, "http /operator/mcp": 4,
 	}, arms, "one worker and eight, small results and larger ones")
 	var names []string
 	for _, f := range report["figures"].([]any) {
