@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -44,7 +43,7 @@ type Condition struct {
 
 // environment declares exactly the names that a condition may use, each a variable of its own: one that is mistyped does not
 // compile.
-var environment = sync.OnceValues(func() (*cel.Env, error) {
+func environment() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable("seat.handle", cel.StringType),
 		cel.Variable("seat.unit", cel.StringType),
@@ -62,7 +61,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ParserRecursionLimit(64),
 		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateComprehensionNestingLimit(2)),
 	)
-})
+}
 
 // Compile reads a condition. Its errors are one sentence for the person who wrote it, with the place when there is one.
 func Compile(when string) (*Condition, error) {

@@ -139,10 +139,24 @@ func TestAPatternFitsWholeNames(t *testing.T) {
 		pattern, name string
 		fits          bool
 	}{
-		{"create_order", "create_order", true}, {"create_order", "create_orders", false}, {"*", "", true}, {"*", "anything", true},
-		{"shop_*", "shop_", true}, {"shop_*", "shop_order", true}, {"shop_*", "ashop_order", false}, {"*_order", "shop_order", true},
-		{"*_order", "shop_orders", false}, {"a*b*c", "abc", true}, {"a*b*c", "axxbyyc", true}, {"a*b*c", "acb", false},
-		{"a*a", "a", false}, {"mcp:*", "mcp:shop", true}, {"mcp:*", "builtin", false}, {"**", "x", true}, {"", "", true}, {"a.c", "abc", false},
+		{"create_order", "create_order", true},
+		{"create_order", "create_orders", false},
+		{"*", "", true},
+		{"*", "anything", true},
+		{"shop_*", "shop_", true},
+		{"shop_*", "shop_order", true},
+		{"shop_*", "ashop_order", false},
+		{"*_order", "shop_order", true},
+		{"*_order", "shop_orders", false},
+		{"a*b*c", "abc", true},
+		{"a*b*c", "axxbyyc", true},
+		{"a*b*c", "acb", false},
+		{"a*a", "a", false},
+		{"mcp:*", "mcp:shop", true},
+		{"mcp:*", "builtin", false},
+		{"**", "x", true},
+		{"", "", true},
+		{"a.c", "abc", false},
 	} {
 		require.Equal(t, c.fits, toolrule.Match(c.pattern, c.name), "%q %q", c.pattern, c.name)
 	}
@@ -184,7 +198,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"rules: [{name: a, effect: deny}, {name: a, effect: deny}]": {Path: "rules[1].name", Message: "\"a\" is the name of rules[0] already; decisions are stored under the name"},
 		"otherwise: ask":                                            {Path: "otherwise", Message: "must be `allow` or `deny`, not \"ask\""},
 		"rules: [{name: a, effect: deny, expire_seconds: 60}]":      {Path: "rules[0].expire_seconds", Message: "is only for rules whose effect is `ask`"},
-		"rules: [{name: a, effect: ask, expire_seconds: -5}]":        {Path: "rules[0].expire_seconds", Message: "must be between 1 and 2592000"},
+		"rules: [{name: a, effect: ask, expire_seconds: -5}]":       {Path: "rules[0].expire_seconds", Message: "must be between 1 and 2592000"},
 		"rules: [{name: a, effect: ask, tools: [\"\"]}]":            {Path: "rules[0].tools[0]", Message: "must be a tool's name"},
 		"rules: [{name: a, effect: ask, tool: [x]}]":                {Message: "line 1: unknown field \"tool\""},
 		"rules: &a []": {Message: "line 1: anchors, aliases and tags are not read here"},

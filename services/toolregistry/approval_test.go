@@ -242,7 +242,7 @@ func TestWhatChangedSinceACallWasAskedForStopsIt(t *testing.T) {
 		change func(w *world)
 		want   string
 	}{
-		"the seat is gone":  {func(w *world) { w.neighbours.company.Seats = w.neighbours.company.Seats[1:] }, "The company has no seat `ada` now."},
+		"the seat is gone":  {func(w *world) { w.neighbours.company.Seats = w.neighbours.company.GetSeats()[1:] }, "The company has no seat `ada` now."},
 		"the policy denies": {func(w *world) { w.neighbours.company.ToolPolicy.Rules[0].Effect = "deny" }, "policy does not let you"},
 		"the tool is gone":  {func(w *world) { w.neighbours.bring("ada", &mcphostv1.ListServerToolsResponse{Digest: "d2"}) }, "There is no tool `gh_comment`"},
 		"the tool is another": {func(w *world) {

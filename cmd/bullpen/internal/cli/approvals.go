@@ -144,7 +144,7 @@ func (a *app) withApproval(
 				found = append(found, p)
 			}
 		}
-		if request.Cursor = response.GetNextCursor(); request.Cursor == "" {
+		if request.Cursor = response.GetNextCursor(); response.GetNextCursor() == "" {
 			break
 		}
 	}
@@ -163,9 +163,19 @@ func (a *app) printApproval(p *toolregistryv1.Approval) error {
 		return a.printMessage(p)
 	}
 	rows := [][]string{
-		{"approval", p.GetApprovalId()}, {"state", standing(p)}, {"seat", p.GetSeat()}, {"turn", p.GetTurnId()}, {"conversation", p.GetConversationKey()},
-		{"tool", p.GetTool() + " (" + p.GetSource() + ")"}, {"rule", p.GetRule()}, {"reason", p.GetReason()}, {"asked", moment(p.GetCreateTime())},
-		{"expires", moment(p.GetExpireTime())}, {"decided by", p.GetDecidedBy()}, {"decided", moment(p.GetDecideTime())}, {"note", p.GetNote()},
+		{"approval", p.GetApprovalId()},
+		{"state", standing(p)},
+		{"seat", p.GetSeat()},
+		{"turn", p.GetTurnId()},
+		{"conversation", p.GetConversationKey()},
+		{"tool", p.GetTool() + " (" + p.GetSource() + ")"},
+		{"rule", p.GetRule()},
+		{"reason", p.GetReason()},
+		{"asked", moment(p.GetCreateTime())},
+		{"expires", moment(p.GetExpireTime())},
+		{"decided by", p.GetDecidedBy()},
+		{"decided", moment(p.GetDecideTime())},
+		{"note", p.GetNote()},
 		{"operation", p.GetOperationId()},
 	}
 	for _, row := range rows {

@@ -106,7 +106,7 @@ func surfaceToProto(seen *surface.Surface, seat string, hidden func(*surface.Too
 		switch {
 		case seat != "" && !slices.Contains(tool.Audiences, catalogue.Seat):
 		case hidden(tool):
-			response.Digest = surface.Digest(response.Digest, "without "+tool.Name)
+			response.Digest = surface.Digest(response.GetDigest(), "without "+tool.Name)
 		default:
 			response.Tools = append(response.Tools, ToolToProto(tool))
 		}

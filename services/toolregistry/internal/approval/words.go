@@ -23,7 +23,15 @@ func (a *Approval) Decision() string {
 		return fmt.Sprintf("The question about the call of `%s` was taken back by %s; it was not made.", a.Tool, a.DecidedBy)
 	case Denied:
 		return fmt.Sprintf("The call of `%s` was denied by %s; it was not made.%s", a.Tool, a.DecidedBy, a.noted())
+	case Approved:
+		return a.made()
+	default:
+		return fmt.Sprintf("The call of `%s` is %s.", a.Tool, a.State)
 	}
+}
+
+// made says what became of a call that was approved.
+func (a *Approval) made() string {
 	switch a.Call.Status {
 	case Running:
 		return fmt.Sprintf("The call of `%s` was approved by %s and is being made.%s", a.Tool, a.DecidedBy, a.noted())

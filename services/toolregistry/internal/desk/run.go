@@ -40,7 +40,13 @@ func (d *Desk) settle(ctx context.Context, id uuid.UUID, runner string, made app
 		if !pg.Transient(err) {
 			return settled, err
 		}
-		time.Sleep(settlePause)
+		pause := time.NewTimer(settlePause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return settled, err
+		}
 	}
 	return settled, err
 }

@@ -50,7 +50,7 @@ const maxTextBytes = bus.MaxValueBytes - 64<<10
 // read it reads the audit. Texts are never cut.
 func portable(a *toolregistryv1.Approval) *toolregistryv1.Approval {
 	for _, text := range []*string{&a.ArgumentsJson, &a.Result} {
-		if len(a.ArgumentsJson)+len(a.Result) <= maxTextBytes {
+		if len(a.GetArgumentsJson())+len(a.GetResult()) <= maxTextBytes {
 			break
 		}
 		if len(*text) > maxTextBytes/2 {
