@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
+	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
 )
 
 // BenchmarkCall compares a call through the host with the same call made directly with the SDK, to one program, with a result of
@@ -44,6 +45,27 @@ func BenchmarkCall(b *testing.B) {
 				_, err := n.call(b.Context(), "", "s", "echo", arguments)
 				return err
 			})
+		})
+	}
+}
+
+// BenchmarkList lists 5,000 tools of one server that are known already: whole, and to a caller who has them.
+func BenchmarkList(b *testing.B) {
+	s, _ := hostile(b, "s", "crowd")
+	w := setup(b)
+	n := w.node(b, "n1")
+	w.apply(b, n, []*companyv1.McpServer{s})
+	require.Len(b, n.tools(b, "", "s").GetToolsJson(), 5000)
+	whole, err := n.ListServerTools(b.Context(), &mcphostv1.ListServerToolsRequest{})
+	require.NoError(b, err)
+	for name, known := range map[string]string{"whole": "", "unchanged": whole.GetDigest()} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := n.ListServerTools(b.Context(), &mcphostv1.ListServerToolsRequest{KnownDigest: known}); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

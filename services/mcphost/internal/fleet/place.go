@@ -21,8 +21,8 @@ const (
 const (
 	// Silence is how long a node that says nothing counts as alive.
 	Silence = 15 * time.Second
-	// watching is how often it is looked after nodes that are gone.
-	watching = 250 * time.Millisecond
+	// watching is how often it is looked whether other nodes are gone, and alone whether there are any.
+	watching, alone = 250 * time.Millisecond, time.Second
 )
 
 // Presence answers which of the other nodes are gone; see libs/presence.
@@ -158,8 +158,10 @@ func (f *Fleet) watch(ctx context.Context) {
 		}
 		others, err := f.options.Store.Others(ctx)
 		if err != nil || len(others) == 0 {
+			ticker.Reset(alone)
 			continue // the renewal of leases says that the database is away
 		}
+		ticker.Reset(watching)
 		gone, err := f.options.Presence.Gone(ctx, others)
 		if err != nil || len(gone) == 0 {
 			continue
