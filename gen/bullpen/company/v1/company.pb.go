@@ -143,7 +143,11 @@ type Problem struct {
 	// What is wrong and what would be right.
 	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	// `unknown_key`, `type`, `required`, `value`, `reference`, `duplicate`, `cycle`, `unsupported`, `secret` or `syntax`.
-	Kind          string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
+	Kind string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The handle of the seat that it is in; empty outside of one.
+	Seat string `protobuf:"bytes,6,opt,name=seat,proto3" json:"seat,omitempty"`
+	// The id of the unit that it is in; empty outside of one.
+	Unit          string `protobuf:"bytes,7,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -209,6 +213,20 @@ func (x *Problem) GetMessage() string {
 func (x *Problem) GetKind() string {
 	if x != nil {
 		return x.Kind
+	}
+	return ""
+}
+
+func (x *Problem) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+func (x *Problem) GetUnit() string {
+	if x != nil {
+		return x.Unit
 	}
 	return ""
 }
@@ -1884,13 +1902,15 @@ const file_bullpen_company_v1_company_proto_rawDesc = "" +
 	"\asummary\x18\x06 \x01(\tR\asummary\x12;\n" +
 	"\vcreate_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12?\n" +
-	"\ractivate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\factivateTime\"w\n" +
+	"\ractivate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\factivateTime\"\x9f\x01\n" +
 	"\aProblem\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\x05R\x04line\x12\x16\n" +
 	"\x06column\x18\x03 \x01(\x05R\x06column\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x12\n" +
-	"\x04kind\x18\x05 \x01(\tR\x04kind\"\xb9\b\n" +
+	"\x04kind\x18\x05 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04seat\x18\x06 \x01(\tR\x04seat\x12\x12\n" +
+	"\x04unit\x18\a \x01(\tR\x04unit\"\xb9\b\n" +
 	"\aCompany\x12\x1f\n" +
 	"\vrevision_id\x18\x01 \x01(\tR\n" +
 	"revisionId\x12\x14\n" +

@@ -14,7 +14,7 @@ import (
 
 func problemToProto(p document.Problem) *companyv1.Problem {
 	return &companyv1.Problem{
-		Path: p.Path, Line: int32(p.Line), Column: int32(p.Column), Message: p.Message, Kind: p.Kind,
+		Path: p.Path, Line: int32(p.Line), Column: int32(p.Column), Message: p.Message, Kind: p.Kind, Seat: p.Seat, Unit: p.Unit,
 	}
 }
 

@@ -14,6 +14,8 @@ type problemJSON struct {
 	Segments []any  `json:"segments"`
 	Kind     string `json:"kind"`
 	Message  string `json:"message"`
+	Seat     string `json:"seat,omitempty"`
+	Unit     string `json:"unit,omitempty"`
 	Line     int32  `json:"line"`
 	Column   int32  `json:"column"`
 }
@@ -21,7 +23,7 @@ type problemJSON struct {
 func problemsToJSON(problems []*companyv1.Problem) []problemJSON {
 	out := []problemJSON{}
 	for _, p := range problems {
-		out = append(out, problemJSON{p.GetPath(), segments(p.GetPath()), p.GetKind(), p.GetMessage(), p.GetLine(), p.GetColumn()})
+		out = append(out, problemJSON{p.GetPath(), segments(p.GetPath()), p.GetKind(), p.GetMessage(), p.GetSeat(), p.GetUnit(), p.GetLine(), p.GetColumn()})
 	}
 	return out
 }

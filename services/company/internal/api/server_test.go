@@ -164,6 +164,12 @@ func TestARefusedEntrySaysWhatIsWrongAndChangesNothing(t *testing.T) {
 		paths = append(paths, problem["path"].(string))
 		require.Positive(t, problem["line"])
 		require.NotContains(t, problem["message"], "hunter2")
+		if strings.HasPrefix(problem["path"].(string), "units[0].roles[0]") {
+			require.Equal(t, "ops-lead", problem["seat"])
+		}
+		if strings.HasPrefix(problem["path"].(string), "units[0]") {
+			require.Equal(t, "operations", problem["unit"])
+		}
 	}
 	require.Equal(t, []string{"mcp_servers[0].env.API_TOKEN", "units[0].mcp_env.chat", "units[0].roles[0].mcp_env.chat"}, paths,
 		"the whole company is checked")

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bullpenhq/bullpen/services/company/internal/yamltree"
 )
@@ -50,6 +51,8 @@ type Problem struct {
 	Message string
 	// Kind is one of the kinds.
 	Kind string
+	// Seat is the handle of the seat and Unit the id of the unit that it is in; empty outside of one.
+	Seat, Unit string
 }
 
 // String answers the problem as a compiler would print it, without the file's name: "12:3: units[0].lead: …".
@@ -77,9 +80,31 @@ func Parse(text string) (*Company, []Problem) {
 		d.checkReferences(r)
 	}
 	if len(r.problems) > 0 {
-		return nil, r.sorted()
+		return nil, d.located(r.sorted())
 	}
 	return d.resolve(), nil
+}
+
+// located says which seat and which unit each problem is in.
+func (d *draft) located(problems []Problem) []Problem {
+	seats, units := map[string]string{}, map[string]string{}
+	for _, s := range d.seats {
+		seats[s.at.path] = s.Handle
+	}
+	for _, u := range d.units {
+		units[strings.TrimSuffix(u.named.path, ".name")] = u.ID
+	}
+	for i := range problems {
+		p := &problems[i]
+		for end, c := range p.Path + "." {
+			if c != '.' {
+				continue
+			}
+			p.Seat = cmp.Or(seats[p.Path[:end]], p.Seat)
+			p.Unit = cmp.Or(units[p.Path[:end]], p.Unit)
+		}
+	}
+	return problems
 }
 
 // sorted answers the problems in document order, at most [maxProblems] of them.
