@@ -18,13 +18,14 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/catalogue"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/door"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/rawjson"
-	"github.com/google/uuid"
 )
 
 // MaxBody is how many bytes a request may have.

@@ -127,7 +127,7 @@ func read(text []byte) (Message, *Error) {
 }
 
 // Result writes an answer.
-func Result(id json.RawMessage, result json.RawMessage) []byte {
+func Result(id, result json.RawMessage) []byte {
 	return envelope().With("id", id).With("result", result).Bytes()
 }
 

@@ -31,7 +31,7 @@ func checkEnvelope(header http.Header, m jsonrpc.Message) *jsonrpc.Error {
 		return mismatch("The header %s says %q and the body %q.", headerVersion, said, version)
 	case version != newest:
 		return jsonrpc.Errorf(jsonrpc.UnsupportedVersion, "The revision %q is not served in this way.", version).
-			WithData(map[string]any{"supported": versions, "requested": version})
+			WithData(map[string]any{"supported": versions(), "requested": version})
 	}
 	if method := header.Get("Mcp-Method"); method != m.Method {
 		return mismatch("The header Mcp-Method says %q and the body %q.", method, m.Method)
@@ -148,8 +148,17 @@ func same(text string, value json.RawMessage) bool {
 }
 
 // capabilityOf is what a client must have declared to be asked by a method.
-var capabilityOf = map[string]string{
-	"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots",
+func capabilityOf(method string) (capability string, known bool) {
+	switch method {
+	case "elicitation/create":
+		return "elicitation", true
+	case "sampling/createMessage":
+		return "sampling", true
+	case "roots/list":
+		return "roots", true
+	default:
+		return "", false
+	}
 }
 
 // undeclared refuses a result that asks the client for what it never said it could do.
@@ -160,7 +169,7 @@ func undeclared(q *request, result rawjson.Object) *jsonrpc.Error {
 	for _, ask := range asked {
 		wants, _ := rawjson.Parse(ask.Value)
 		method, _ := wants.Text("method")
-		capability, known := capabilityOf[method]
+		capability, known := capabilityOf(method)
 		if !known {
 			return jsonrpc.Errorf(jsonrpc.InternalError, "The server asks for %q, which is nothing that a client can be asked.", method)
 		}

@@ -189,8 +189,8 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, from *rpc.Pr
 		fail(w, http.StatusBadRequest, []jsonrpc.Message{m}, jsonrpc.Errorf(jsonrpc.InvalidParams, "`protocolVersion` must be a string."))
 		return
 	}
-	if !slices.Contains(versions, version) || modernVersion(version) {
-		version = versions[1]
+	if !slices.Contains(versions(), version) || modernVersion(version) {
+		version = versions()[1]
 	}
 	capabilities := json.RawMessage("{}")
 	if declared, ok := m.Params.Object("capabilities"); ok {
@@ -258,12 +258,14 @@ func (c *session) closeStream() {
 }
 
 // levels are those of log messages, the least severe first.
-var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+func levels() []string {
+	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+}
 
 func (s *Server) setLevel(c *session, q *request) (rawjson.Object, *jsonrpc.Error) {
 	level, _ := q.params.Text("level")
-	if !slices.Contains(levels, level) {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "`level` must be one of %v.", levels)
+	if !slices.Contains(levels(), level) {
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "`level` must be one of %v.", levels())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,15 +36,9 @@ type reply struct {
 	inputRequired, cacheable bool
 }
 
-// modernMethods are those of 2026-07-28 that are answered with one result.
-var modernMethods = []string{
-	"server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list",
-	"resources/read", "completion/complete",
-}
-
 // handle answers the methods that both eras know.
 func (s *Server) handle(ctx context.Context, q *request) (reply, *jsonrpc.Error) {
-	if capability, ok := capabilityFor[q.method]; ok && !s.capabilities(ctx, q.modern).Has(capability) {
+	if capability := capabilityFor(q.method); capability != "" && !s.capabilities(ctx, q.modern).Has(capability) {
 		return reply{}, unknownMethod(q.method)
 	}
 	switch q.method {
@@ -71,10 +65,18 @@ func (s *Server) handle(ctx context.Context, q *request) (reply, *jsonrpc.Error)
 	}
 }
 
-// capabilityFor is what must be declared for a method to exist.
-var capabilityFor = map[string]string{
-	"prompts/list": "prompts", "prompts/get": "prompts", "resources/list": "resources", "resources/templates/list": "resources",
-	"resources/read": "resources", "completion/complete": "completions",
+// capabilityFor is what must be declared for a method to exist; empty for one that always does.
+func capabilityFor(method string) string {
+	switch method {
+	case "prompts/list", "prompts/get":
+		return "prompts"
+	case "resources/list", "resources/templates/list", "resources/read":
+		return "resources"
+	case "completion/complete":
+		return "completions"
+	default:
+		return ""
+	}
 }
 
 // capabilities are the tools, and what any of the shared servers can do.
@@ -121,7 +123,7 @@ func (s *Server) instructions(ctx context.Context) string {
 }
 
 func (s *Server) discover(ctx context.Context) (reply, *jsonrpc.Error) {
-	supported, err := json.Marshal(versions)
+	supported, err := json.Marshal(versions())
 	if err != nil {
 		return reply{}, jsonrpc.Errorf(jsonrpc.InternalError, "The revisions cannot be written.")
 	}
@@ -143,7 +145,7 @@ func (s *Server) list(ctx context.Context, q *request, kind upstream.Kind) (repl
 	for _, item := range items {
 		rows = append(rows, item.JSON)
 	}
-	return reply{result: rawjson.Object{}.With(kind.Member, array(rows)), cacheable: true}, nil
+	return reply{result: rawjson.Object{}.With(kind.Member(), array(rows)), cacheable: true}, nil
 }
 
 func noCursor(q *request) *jsonrpc.Error {

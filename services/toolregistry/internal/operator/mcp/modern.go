@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/bullpenhq/bullpen/libs/rpc"
@@ -13,10 +12,13 @@ import (
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/rawjson"
 )
 
-// newest is the revision without sessions; versions are all that are served, the newest first.
+// newest is the revision without sessions.
 const newest = "2026-07-28"
 
-var versions = []string{newest, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+// versions are all that are served, the newest first.
+func versions() []string {
+	return []string{newest, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+}
 
 // Members of `_meta` that belong to a connection.
 const (
@@ -126,9 +128,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, wait bool, run fu
 
 // modernResult dresses a result as this revision wants it.
 func (s *Server) modernResult(ctx context.Context, q *request) (rawjson.Object, *jsonrpc.Error) {
-	if !slices.Contains(modernMethods, q.method) {
-		return nil, unknownMethod(q.method)
-	}
 	if failed := s.unseal(q); failed != nil {
 		return nil, failed
 	}

@@ -220,7 +220,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, from *rpc.Princ
 		fail(w, http.StatusBadRequest, nil, jsonrpc.Errorf(jsonrpc.InvalidRequest, "The header %s is missing: begin with `initialize`.", headerSession))
 		return nil, false
 	}
-	if version := r.Header.Get(headerVersion); version != "" && !slices.Contains(versions, version) {
+	if version := r.Header.Get(headerVersion); version != "" && !slices.Contains(versions(), version) {
 		fail(w, http.StatusBadRequest, nil, jsonrpc.Errorf(jsonrpc.InvalidRequest, "The revision %q is not served.", version))
 		return nil, false
 	}

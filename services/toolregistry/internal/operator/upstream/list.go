@@ -11,20 +11,49 @@ import (
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/rawjson"
 )
 
-// Kind is a sort of thing that servers list.
-type Kind struct {
-	// Method lists it; Member holds it in the result; Key names each.
-	Method, Member, Key string
-	prefixed            bool
-	has                 func(Capabilities) bool
-}
+// Kind is a sort of thing that servers list, called by the member of the result that holds it.
+type Kind string
 
 // Kinds of things.
-var (
-	Prompts   = Kind{"prompts/list", "prompts", "name", true, func(c Capabilities) bool { return c.Prompts != nil }}
-	Resources = Kind{"resources/list", "resources", "uri", false, func(c Capabilities) bool { return c.Resources != nil }}
-	Templates = Kind{"resources/templates/list", "resourceTemplates", "uriTemplate", false, Resources.has}
+const (
+	Prompts   Kind = "prompts"
+	Resources Kind = "resources"
+	Templates Kind = "resourceTemplates"
 )
+
+// Member holds the things in a list's result.
+func (k Kind) Member() string { return string(k) }
+
+// method lists the kind; key is the member that names each.
+func (k Kind) method() string {
+	switch k {
+	case Prompts:
+		return "prompts/list"
+	case Templates:
+		return "resources/templates/list"
+	default:
+		return "resources/list"
+	}
+}
+
+func (k Kind) key() string {
+	switch k {
+	case Prompts:
+		return "name"
+	case Templates:
+		return "uriTemplate"
+	default:
+		return "uri"
+	}
+}
+
+// of reports whether a server has the kind.
+func (k Kind) of(c Capabilities) bool {
+	if k == Prompts {
+		return c.Prompts != nil
+	}
+	return c.Resources != nil
+}
 
 // Item is a thing of a server.
 type Item struct {
@@ -49,7 +78,7 @@ func (u *Upstreams) List(ctx context.Context, kind Kind) ([]Item, *jsonrpc.Error
 	began := u.Now()
 	var asked []Server
 	for _, server := range u.Servers(ctx) {
-		if kind.has(server.Capabilities) {
+		if kind.of(server.Capabilities) {
 			asked = append(asked, server)
 		}
 	}
@@ -69,7 +98,7 @@ func (u *Upstreams) List(ctx context.Context, kind Kind) ([]Item, *jsonrpc.Error
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.indexes[kind.Method] = index{items, began}
+	u.indexes[kind] = index{items, began}
 	return items, nil
 }
 
@@ -91,7 +120,7 @@ func (u *Upstreams) askAll(ctx context.Context, kind Kind, asked []Server) ([][]
 			if err == nil {
 				return
 			}
-			u.Log.WarnContext(ctx, "a server's part of a list is missing", "server", server.Name, "method", kind.Method, "error", err)
+			u.Log.WarnContext(ctx, "a server's part of a list is missing", "server", server.Name, "kind", kind, "error", err)
 			mu.Lock()
 			defer mu.Unlock()
 			failures = append(failures, err)
@@ -102,7 +131,7 @@ func (u *Upstreams) askAll(ctx context.Context, kind Kind, asked []Server) ([][]
 }
 
 func (u *Upstreams) listOne(ctx context.Context, kind Kind, server Server) ([]Item, *jsonrpc.Error) {
-	result, failed := u.Ask(ctx, server, dispatch.Request{Method: kind.Method, Params: rawjson.Object{}, Timeout: min(listTimeout, server.timeout)})
+	result, failed := u.Ask(ctx, server, dispatch.Request{Method: kind.method(), Params: rawjson.Object{}, Timeout: min(listTimeout, server.timeout)})
 	if failed != nil {
 		return nil, failed
 	}
@@ -111,8 +140,8 @@ func (u *Upstreams) listOne(ctx context.Context, kind Kind, server Server) ([]It
 		return nil, jsonrpc.Errorf(jsonrpc.InternalError, "The list cannot be read: %s.", err)
 	}
 	var rows []json.RawMessage
-	if err := json.Unmarshal(object.Get(kind.Member), &rows); err != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.InternalError, "The list has no `%s`.", kind.Member)
+	if err := json.Unmarshal(object.Get(kind.Member()), &rows); err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.InternalError, "The list has no `%s`.", kind)
 	}
 	var items []Item
 	for _, row := range rows {
@@ -120,14 +149,14 @@ func (u *Upstreams) listOne(ctx context.Context, kind Kind, server Server) ([]It
 		if err != nil {
 			continue // one that cannot be read costs itself only
 		}
-		raw, ok := object.Text(kind.Key)
+		raw, ok := object.Text(kind.key())
 		if !ok {
 			continue
 		}
 		item := Item{Server: server, Key: raw, Raw: raw, JSON: row}
-		if kind.prefixed && server.Prefix != "" {
+		if kind == Prompts && server.Prefix != "" {
 			item.Key = server.Prefix + raw
-			item.JSON = object.With(kind.Key, rawjson.Quote(item.Key)).Bytes()
+			item.JSON = object.With(kind.key(), rawjson.Quote(item.Key)).Bytes()
 		}
 		items = append(items, item)
 	}
@@ -137,7 +166,7 @@ func (u *Upstreams) listOne(ctx context.Context, kind Kind, server Server) ([]It
 // known answers the things of a kind as they were listed lately, or lists them.
 func (u *Upstreams) known(ctx context.Context, kind Kind) []Item {
 	u.mu.Lock()
-	known := u.indexes[kind.Method]
+	known := u.indexes[kind]
 	u.mu.Unlock()
 	if known.items != nil && u.Now().Sub(known.at) < believedFor {
 		return known.items

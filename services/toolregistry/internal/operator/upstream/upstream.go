@@ -54,11 +54,11 @@ type Upstreams struct {
 	mu      sync.Mutex
 	servers []Server
 	looked  time.Time // when servers were looked at; zero for stale
-	indexes map[string]index
+	indexes map[Kind]index
 }
 
 // New makes upstreams that have not looked yet.
-func New(o Options) *Upstreams { return &Upstreams{Options: o, indexes: map[string]index{}} }
+func New(o Options) *Upstreams { return &Upstreams{Options: o, indexes: map[Kind]index{}} }
 
 // Server is a shared server that is ready.
 type Server struct {
@@ -81,7 +81,7 @@ type Capabilities struct {
 func (u *Upstreams) Invalidate() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.looked, u.indexes = time.Time{}, map[string]index{}
+	u.looked, u.indexes = time.Time{}, map[Kind]index{}
 }
 
 // Servers answers the shared servers that are ready, in the order of the company document. When mcphost cannot be asked, they are
