@@ -1,6 +1,7 @@
 package door
 
 import (
+	"sync"
 	"sync/atomic"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
@@ -14,7 +15,8 @@ const submitWork = "submit_work"
 
 // rules keeps the policy of the company that was asked about last, compiled. Safe for concurrent use.
 type rules struct {
-	last atomic.Pointer[compiled]
+	last      atomic.Pointer[compiled]
+	compiling sync.Mutex
 }
 
 type compiled struct {
@@ -26,6 +28,11 @@ type compiled struct {
 func (r *rules) of(company *companyv1.Company) *policy.Policy {
 	if last := r.last.Load(); last != nil && last.company == company {
 		return last.policy
+	}
+	r.compiling.Lock()
+	defer r.compiling.Unlock()
+	if last := r.last.Load(); last != nil && last.company == company {
+		return last.policy // whoever had the lock before compiled it
 	}
 	next := &compiled{company, policy.Compile(written(company.GetToolPolicy()), OrgOf(company))}
 	r.last.Store(next)

@@ -64,10 +64,15 @@ func Compile(p toolrule.Policy, org Org) *Policy {
 	if compiled.otherwise != toolrule.Deny {
 		compiled.otherwise = toolrule.Allow
 	}
+	language, err := toolrule.NewLanguage()
 	for _, r := range p.Rules {
 		next := rule{Rule: r}
-		if r.When != "" {
-			next.condition, next.broken = toolrule.Compile(r.When)
+		switch {
+		case r.When == "":
+		case err != nil:
+			next.broken = err
+		default:
+			next.condition, next.broken = language.Compile(r.When)
 		}
 		compiled.rules = append(compiled.rules, next)
 	}
