@@ -202,6 +202,11 @@ func (n *negotiation) agree(ctx context.Context, first *call, again func(ctx con
 	probe, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	err := n.wait(probe, first)
+	if err == nil && offers(first.reply, modern) {
+		if first, err = n.ask(true); err == nil {
+			err = n.wait(probe, first)
+		}
+	}
 	if err == nil {
 		err = n.discovered(first.reply)
 		var final finalError
@@ -300,6 +305,20 @@ func (g greeting) can(capability, part string) bool {
 
 // finalError is an answer after which no older handshake is worth trying.
 type finalError struct{ error }
+
+// offers reports whether a refusal of the version that was asked for names a version among those that the server takes.
+func offers(r reply, version string) bool {
+	e := readRefusal(r.refusal)
+	if r.refusal == nil || e.Code != codeNoVersion {
+		return false
+	}
+	data, err := wire.Object(e.Data)
+	if err != nil {
+		return false
+	}
+	versions, err := wire.Elements(wire.Get(data, "supported"))
+	return err == nil && slices.ContainsFunc(versions, func(v []byte) bool { text, _ := wire.Text(v); return text == version })
+}
 
 // discovered reads the answer to the probe. The list of versions must hold the modern one: what stands between an old server and us
 // may answer in its place.

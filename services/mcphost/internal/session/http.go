@@ -156,6 +156,8 @@ type httpLink struct {
 	address  string
 	suspects chan struct{}
 	renewing sync.Mutex
+	// listening is closed once the server has answered whether it has a stream for what it says by itself.
+	listening chan struct{}
 
 	mu       sync.Mutex
 	id       string // of the session, at the server
@@ -163,7 +165,7 @@ type httpLink struct {
 }
 
 func newHTTPLink(s *Session, d *door) *httpLink {
-	return &httpLink{session: s, door: d, address: d.target.String(), suspects: make(chan struct{}, 1)}
+	return &httpLink{session: s, door: d, address: d.target.String(), suspects: make(chan struct{}, 1), listening: make(chan struct{})}
 }
 
 func (l *httpLink) send(c *call) {
@@ -205,11 +207,23 @@ func (l *httpLink) agreed(protocol string) {
 	l.protocol = protocol
 }
 
+// listenTime is how long a call may have to wait for the stream on which its server asks questions. Many a server drops what it has
+// to ask while nobody listens.
+const listenTime = time.Second
+
 func (l *httpLink) begin() {
-	if !l.session.modern {
-		l.session.background(l.listen)
-	}
 	l.session.background(l.watch)
+	if l.session.modern {
+		return
+	}
+	l.session.background(l.listen)
+	timer := time.NewTimer(listenTime)
+	defer timer.Stop()
+	select {
+	case <-l.listening:
+	case <-timer.C:
+	case <-l.session.lifetime.Done():
+	}
 }
 
 // headers answers what goes with a request, and the session it belongs to.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/wire"
@@ -119,10 +120,13 @@ func (l *httpLink) get(ctx context.Context, last string) (*http.Response, error)
 
 // listen follows what the server says outside of calls, where it offers that.
 func (l *httpLink) listen(ctx context.Context) {
+	answered := sync.OnceFunc(func() { close(l.listening) })
+	defer answered()
 	last, pause := "", pauseMin
 	for wait := pauseMin; ctx.Err() == nil; {
 		id, _ := l.headers(nil)
 		response, err := l.get(ctx, last)
+		answered()
 		var status statusError
 		switch {
 		case err == nil:
