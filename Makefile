@@ -48,7 +48,7 @@ test-kafka: ## Run the bus suite and the story against Apache Kafka (fetched wit
 
 conformance: ## Run the official conformance suite of MCP against us, with no failure expected (needs npm)
 	@tools/preflight test
-	@BULLPEN_TEST_CONFORMANCE=1 go test -count=1 -timeout 10m -run Conformance ./cmd/bullpen
+	@BULLPEN_TEST_CONFORMANCE=1 go test -count=1 -p 1 -timeout 10m -run Conformance ./services/mcphost ./cmd/bullpen
 
 chaos: ## Kill services, Postgres and the broker under load; nothing may be lost or doubled
 	@tools/preflight test
