@@ -69,6 +69,9 @@ const (
 	defaultSessionsPerToken = 64
 	defaultSessions         = 1024
 	defaultListensPerToken  = 64
+
+	// lookEvery is how long a change that nothing announced may go unnoticed, such as a definition that an operator accepted.
+	lookEvery = 30 * time.Second
 )
 
 func (o Options) complete() Options {
@@ -132,11 +135,16 @@ func buildVersion() string {
 
 // Run watches for changes until ctx ends, and ends sessions and streams then. Calls that are under way are waited for.
 func (s *Server) Run(ctx context.Context) error {
-	idle := time.NewTicker(max(s.SessionIdle/4, time.Millisecond))
+	const looks = 4 // in the time that ends a session
+	idle := time.NewTicker(max(s.SessionIdle/looks, time.Millisecond))
 	defer idle.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-s.changed:
+			s.announce(ctx)
+		case <-look.C:
 			s.announce(ctx)
 		case <-idle.C:
 			s.sessions.sweep(s.Now(), s.SessionIdle)

@@ -51,7 +51,7 @@ func (s *Server) listing(ctx context.Context) *listing {
 
 // offered reports a tool that an operator can call.
 func offered(tool *surface.Tool) bool {
-	return tool.Quarantine == "" && !tool.EngineLocal && slices.Contains(tool.Audiences, catalogue.Operator)
+	return tool.Quarantine == "" && tool.Change != surface.Held && !tool.EngineLocal && slices.Contains(tool.Audiences, catalogue.Operator)
 }
 
 func (s *Server) listTools(ctx context.Context, q *request) (reply, *jsonrpc.Error) {
