@@ -82,6 +82,28 @@ func TestWhatIsNoLargeListIsLeftToOthers(t *testing.T) {
 	}
 }
 
+func TestAModelMayChooseTheMembers(t *testing.T) {
+	t.Parallel()
+	all := items(20, map[int]string{4: `{"key":"INV-1742"}`})
+	q, ok := condense.Choice(all, want)
+	require.True(t, ok)
+	require.Contains(t, q.System, want.Task)
+	require.True(t, strings.HasPrefix(q.Text, `0: {"id": 0,`))
+	require.Contains(t, q.Text, "\n4: {\"key\":\"INV-1742\"}\n")
+	shown, ok := condense.Chosen(all, "Sure: [9, 4, 9, 1]", want)
+	require.True(t, ok)
+	_, rest := body(t, shown)
+	require.Equal(t, `[{"key":"INV-1742"},{"id": 9, "title": "something else of this company", "n": 9007199254740993}]`, rest)
+	for _, answer := range []string{"", "none", "[]", "[20]", "[-1]", `["a"]`, "]["} {
+		_, ok := condense.Chosen(all, answer, want)
+		require.False(t, ok, answer)
+	}
+	_, ok = condense.Choice("no list", want)
+	require.False(t, ok)
+	_, ok = condense.Choice(items(2000, nil), want)
+	require.False(t, ok, "a list that is too long is not asked about")
+}
+
 func TestNothingOfAListEndsInsideOfAMember(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -57,7 +57,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "bullpen_turn_skill_guard_blocks_total", Help: "Calls held back because a required tool skill was not loaded.",
 		}),
 		shown: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bullpen_turn_results_condensed_total", Help: "Large results, by how they were shown: list, model or whole.",
+			Name: "bullpen_turn_results_condensed_total", Help: "Large results, by how they were shown: list, chosen, model or whole.",
 		}, []string{"how"}),
 	}
 	if r != nil {

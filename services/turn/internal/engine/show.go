@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
@@ -88,60 +89,75 @@ const sourceBuiltin = "builtin"
 // condensed answers how a large result is shown: a list by its members, other text in a model's words where the seat has a model
 // for that, and whole where neither makes it smaller.
 func (t *turn) condensed(ctx context.Context, call journal.Call) (store.Show, error) {
+	text := call.Result.Text
 	want := condense.Want{
 		Task: t.info.Opening, TopItems: t.frozen.Summaries.TopItems, Over: t.frozen.Summaries.OverBytes, Ref: call.Result.AuditID,
 	}
-	if text, ok := condense.List(call.Result.Text, want); ok {
-		t.engine.metrics.shown.WithLabelValues("list").Inc()
-		return store.Show{Shown: journal.Shown{Text: text}}, nil
+	show := store.Show{Shown: journal.Shown{Whole: true}}
+	how := "whole"
+	if question, ok := condense.Choice(text, want); ok && t.models.Auxiliary != nil {
+		answer, err := t.askAuxiliary(ctx, question, &show)
+		if err != nil {
+			return show, err
+		}
+		if shown, ok := condense.Chosen(text, answer, want); ok {
+			show.Shown, how = journal.Shown{Text: shown}, "chosen"
+		}
 	}
-	show, err := t.rewritten(ctx, call.Result.Text, want)
-	if err != nil {
-		return show, err
+	if shown, ok := condense.List(text, want); ok && show.Shown.Whole {
+		show.Shown, how = journal.Shown{Text: shown}, "list"
 	}
-	how := "model"
-	if show.Shown.Whole {
-		how = "whole"
+	if show.Shown.Whole && t.models.Auxiliary != nil {
+		shown, err := t.rewritten(ctx, text, want, &show)
+		if err != nil {
+			return show, err
+		}
+		if shown != "" {
+			show.Shown, how = journal.Shown{Text: shown}, "model"
+		}
 	}
 	t.engine.metrics.shown.WithLabelValues(how).Inc()
 	return show, nil
 }
 
-// rewritten asks the seat's auxiliary model. A failure shows the result whole; what was paid until then is charged all the same.
-func (t *turn) rewritten(ctx context.Context, text string, want condense.Want) (store.Show, error) {
-	show := store.Show{Shown: journal.Shown{Whole: true}}
-	if t.models.Auxiliary == nil {
-		return show, nil
-	}
+// rewritten asks the seat's auxiliary model for the text in fewer words, piece by piece; empty when it does not give them.
+func (t *turn) rewritten(ctx context.Context, text string, want condense.Want, show *store.Show) (string, error) {
 	var answers []string
 	for _, question := range condense.Questions(text, want) {
-		answer, err := t.askAuxiliary(ctx, question)
-		if ctx.Err() != nil {
-			return show, ctx.Err()
+		answer, err := t.askAuxiliary(ctx, question, show)
+		if err != nil || answer == "" {
+			return "", err
 		}
-		if err != nil {
-			t.engine.metrics.asks.WithLabelValues(providerOf(err), kindOf(err)).Inc()
-			t.log.Warn("a result is shown whole: no model condenses it", "error", t.redact.Replace(err.Error()))
-			return show, nil
-		}
-		t.engine.metrics.asks.WithLabelValues(answer.Provider, answer.Stop).Inc()
-		show.Provider, show.Model = answer.Provider, answer.Model
-		show.InputTokens += answer.InputTokens
-		show.OutputTokens += answer.OutputTokens
-		show.Scripted = show.Scripted || answer.Scripted
-		if answer.Stop != journal.StopEnd {
-			return show, nil // an answer that did not finish is no account of anything
-		}
-		answers = append(answers, clean(t.redact.Replace(answer.Text)))
+		answers = append(answers, answer)
 	}
-	if shown, ok := condense.Rewritten(text, answers, want); ok {
-		show.Shown = journal.Shown{Text: shown}
+	shown, ok := condense.Rewritten(text, answers, want)
+	if !ok {
+		return "", nil
 	}
-	return show, nil
+	return shown, nil
 }
 
-func (t *turn) askAuxiliary(ctx context.Context, q condense.Question) (model.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, condenseTimeout)
+// askAuxiliary asks the seat's auxiliary model once, and charges what it said to show, whether it was of use or not. It answers
+// nothing for a model that fails or does not finish: that stops no turn. Its error is that the turn must let go.
+func (t *turn) askAuxiliary(ctx context.Context, q condense.Question, show *store.Show) (string, error) {
+	asking, cancel := context.WithTimeout(ctx, condenseTimeout)
 	defer cancel()
-	return t.models.Auxiliary.Ask(ctx, model.Request{System: q.System, Opening: q.Text, Seat: t.info.Seat})
+	answer, err := t.models.Auxiliary.Ask(asking, model.Request{System: q.System, Opening: q.Text, Seat: t.info.Seat})
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		t.engine.metrics.asks.WithLabelValues(providerOf(err), kindOf(err)).Inc()
+		t.log.Warn("the auxiliary model condenses nothing", "error", t.redact.Replace(err.Error()))
+		return "", nil
+	}
+	t.engine.metrics.asks.WithLabelValues(answer.Provider, answer.Stop).Inc()
+	show.Provider, show.Model = answer.Provider, answer.Model
+	show.InputTokens += answer.InputTokens
+	show.OutputTokens += answer.OutputTokens
+	show.Scripted = show.Scripted || answer.Scripted
+	if answer.Stop != journal.StopEnd {
+		return "", nil
+	}
+	return strings.TrimSpace(clean(t.redact.Replace(answer.Text))), nil
 }

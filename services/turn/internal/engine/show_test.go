@@ -105,6 +105,21 @@ func TestALargeListIsShownByItsMembersAndKeptWhole(t *testing.T) {
 	require.Equal(t, k.shown[0], j.Calls()[0].Reads())
 }
 
+func TestAnAuxiliaryModelChoosesTheMembersWhereTheSeatHasOne(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		"[3]":   `{"items":[{"key":"OPS-3","title":"something that nobody asked about, number 3"}],"count":60}`,
+		"dunno": "OPS-40", // by the task's words then
+	} {
+		k := newTalk(t, summarizing(), map[string]string{"get_work_item": listing()}, calls("get_work_item", `{}`), giveUp)
+		k.auxiliary(answer, nil)
+		turn, _ := k.run(t)
+		require.Contains(t, k.shown[0], want)
+		require.Equal(t, 1, k.paid)
+		require.EqualValues(t, 70, turn.InputTokens, "it is charged, of use or not")
+	}
+}
+
 func TestALargeTextIsCondensedByTheAuxiliaryModelAndChargedOnce(t *testing.T) {
 	t.Parallel()
 	prose := strings.Repeat("The kettle is old. ", 500)
@@ -190,6 +205,6 @@ func TestAResumedTurnPaysForNoSummaryAgain(t *testing.T) {
 	turn := k.ended(t, 1)[0]
 	require.EqualValues(t, 1, turn.Resumes)
 	require.Equal(t, before, k.shown)
-	require.Equal(t, 1, k.paid)
-	require.EqualValues(t, 70, turn.InputTokens)
+	require.Equal(t, 2, k.paid, "for each of the two results once")
+	require.EqualValues(t, 140, turn.InputTokens)
 }
