@@ -30,6 +30,7 @@ func BenchmarkList(b *testing.B) {
 		w := build(b, options{http: http, still: true})
 		w.neighbours.bring("ada", manyTools())
 		list := func(b *testing.B) {
+			b.Helper()
 			answer, err := w.turn.ListTools(asSeat(b.Context()), &toolregistryv1.ListToolsRequest{})
 			if err != nil || len(answer.GetTools()) < 5000 {
 				b.Fatal(len(answer.GetTools()), err)

@@ -143,9 +143,21 @@ func (a *app) showCall(ctx context.Context, id string) error {
 	}
 	c := response.GetCall()
 	for _, line := range [][2]string{
-		{"call", c.GetAuditId()}, {"started", moment(c.GetStartTime())}, {"took", took(c)}, {"by", c.GetPrincipal()}, {"seat", c.GetSeat()}, {"turn", c.GetTurnId()},
-		{"tool", c.GetTool()}, {"source", c.GetSource()}, {"status", c.GetStatus()}, {"class", c.GetRefusalClass()}, {"outcome", c.GetOutcome()},
-		{"operation", c.GetOperationId()}, {"decision", c.GetDecision()}, {"rule", c.GetRule()}, {"approval", c.GetApprovalId()},
+		{"call", c.GetAuditId()},
+		{"started", moment(c.GetStartTime())},
+		{"took", took(c)},
+		{"by", c.GetPrincipal()},
+		{"seat", c.GetSeat()},
+		{"turn", c.GetTurnId()},
+		{"tool", c.GetTool()},
+		{"source", c.GetSource()},
+		{"status", c.GetStatus()},
+		{"class", c.GetRefusalClass()},
+		{"outcome", c.GetOutcome()},
+		{"operation", c.GetOperationId()},
+		{"decision", c.GetDecision()},
+		{"rule", c.GetRule()},
+		{"approval", c.GetApprovalId()},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(a.Out, "%-10s %s\n", line[0], line[1])

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,9 +35,13 @@ func (a *app) servers() *cobra.Command {
 	}
 }
 
-// serverStates are the states as people read them.
-var serverStates = map[string]string{
-	"running": "Running", "partly_failing": "Partly failing", "failing": "Failing", "not_started": "Not started", "not_reported": "Not reported",
+// serverState is a state as people read it.
+func serverState(s *toolregistryv1.McpServerStatus) string {
+	text := strings.ReplaceAll(s.GetState(), "_", " ")
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 func (a *app) serverTable(servers []*toolregistryv1.McpServerStatus) error {
@@ -50,7 +55,7 @@ func (a *app) serverTable(servers []*toolregistryv1.McpServerStatus) error {
 		if s.GetSeat() != "" && reason != "" {
 			reason = s.GetSeat() + ": " + reason
 		}
-		rows = append(rows, []string{s.GetServer(), serverStates[s.GetState()], reach, s.GetTransport(), "", fmt.Sprint(s.GetToolCount()), firstSentence(reason)})
+		rows = append(rows, []string{s.GetServer(), serverState(s), reach, s.GetTransport(), "", fmt.Sprint(s.GetToolCount()), firstSentence(reason)})
 		for _, n := range s.GetNodes() {
 			rows = append(rows, []string{
 				"  on " + n.GetNode(), n.GetState(), "", "", fmt.Sprintf("%d of %d", n.GetReady(), n.GetInstances()), "", firstSentence(n.GetReason()),

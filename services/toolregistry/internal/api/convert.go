@@ -35,9 +35,9 @@ func ToolToProto(t *surface.Tool) *toolregistryv1.Tool {
 	}
 	for provider, shown := range t.Shown {
 		if shown.Refused != "" {
-			p.ProviderQuarantine = with(p.ProviderQuarantine, provider, shown.Refused)
+			p.ProviderQuarantine = with(p.GetProviderQuarantine(), provider, shown.Refused)
 		} else {
-			p.ProviderSchemas = with(p.ProviderSchemas, provider, shown.Schema)
+			p.ProviderSchemas = with(p.GetProviderSchemas(), provider, shown.Schema)
 		}
 	}
 	return p

@@ -12,8 +12,8 @@ const maxNesting = 16
 
 var errNothingFits = errors.New("fits no arguments at all")
 
-// references are the keywords that point at another schema.
-var references = []string{"$ref", "$dynamicRef", "$recursiveRef"}
+// references answers the keywords that point at another schema.
+func references() []string { return []string{"$ref", "$dynamicRef", "$recursiveRef"} }
 
 // flatRoot projects the root, and folds into it what may not stand there.
 func (p *projector) flatRoot() (*object, error) {
@@ -49,7 +49,7 @@ func (p *projector) flat(value any, refs []string) (o *object, fits bool, err er
 	if p.older {
 		source = modern(source)
 	}
-	composed := append([]string{"anyOf", "oneOf", "allOf"}, references...)
+	composed := append([]string{"anyOf", "oneOf", "allOf"}, references()...)
 	projected, err := p.node(source.without(append(composed, dialect.RootBans(p.provider)...)...))
 	if err != nil {
 		return nil, false, err
@@ -79,7 +79,7 @@ func (p *projector) foldAll(o, source *object, refs []string) (fits bool, err er
 		}
 		return fits, err
 	}
-	for _, keyword := range references {
+	for _, keyword := range references() {
 		ref, has := source.get(keyword).(string)
 		if !has || slices.Contains(refs, ref) {
 			continue
