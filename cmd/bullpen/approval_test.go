@@ -29,6 +29,7 @@ tool_policy:
       tools: [create_*]
       when: args.title.startsWith("Look into")
       reason: Work is filed by two.
+    - {name: figures, effect: ask, tools: [reply], when: args.body.contains("EUR")}
     - {name: no pages, effect: deny, tools: ["*_page"]}
 providers:
   llm:
@@ -36,6 +37,13 @@ providers:
       type: scripted
       scenario:
         rules:
+          - when: {contains: "It costs 5 EUR."}
+            rounds:
+              - submit: {outcome: no_action, summary: It was said.}
+          - when: {contains: "q-0003"}
+            rounds:
+              - call: {tool: reply, args: {body: "It costs 5 EUR."}}
+              - submit: {outcome: delivered, summary: The answer waits., deliveries: [reply]}
           - when: {contains: "was approved by"}
             rounds:
               - call: {tool: reply, args: {body: "Filed, as you allowed."}}
@@ -110,6 +118,14 @@ func TestACallWaitsForAPersonWhateverIsKilled(t *testing.T) {
 	require.Contains(t, second.awaitTurns(t, 4)[3].GetMail()[0].GetBody(), "too early")
 	require.Equal(t, []string{"Look into it"}, second.items(t))
 	require.Equal(t, []string{"Filed, as you allowed.", "I may not file it."}, answersOf(t, vendors, 2))
+
+	// An answer that waits counts as given; once it is let through, nobody is owed another.
+	ask(t, vendors, second.url, "q-0003")
+	require.Equal(t, "delivered", second.awaitTurns(t, 5)[4].GetTurn().GetOutcome())
+	require.Len(t, answersOf(t, vendors, 2), 2)
+	second.say(t, "approvals", "approve", second.waiting(t).GetApprovalId())
+	require.Equal(t, "none", second.awaitTurns(t, 6)[5].GetTurn().GetObligation())
+	require.Equal(t, "It costs 5 EUR.", answersOf(t, vendors, 3)[2])
 	explained := second.say(t, "policy", "explain", "seat-0", "create_work_item", "--args", `{"title":"Look into it"}`)
 	require.Contains(t, explained, "ask: A call of `create_work_item` by `seat-0` waits for a person")
 	second.stop(t)
