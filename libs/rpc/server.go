@@ -71,6 +71,7 @@ func NewServer(o ServerOptions) *connect.Server {
 		auth.intercept,
 		checkedOperation,
 		deadline(log, o.MaxDeadline),
+		prompt,
 		validated,
 	)
 	grpcreflect.Register(s)
