@@ -34,6 +34,11 @@ func Encode(f store.Fact, next func() (int64, error)) ([]outbox.Message, error) 
 			Server: r.Server, Seat: r.Seat, Digest: f.Digest,
 		}}})
 	}
+	for _, uri := range f.Resources {
+		bodies = append(bodies, &mcphostv1.ServerEvent{Fact: &mcphostv1.ServerEvent_ResourceUpdated{ResourceUpdated: &mcphostv1.ResourceUpdated{
+			Server: r.Server, Seat: r.Seat, Uri: uri,
+		}}})
+	}
 	messages := make([]outbox.Message, 0, len(bodies))
 	for _, body := range bodies {
 		id, err := uuid.NewV7()

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -69,7 +70,12 @@ func (i *instance) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}()
+	program := i.spec.program()
+	defer i.fleet.verdicts.leave(program, i)
 	for ctx.Err() == nil {
+		if i.postponed(program) {
+			continue
+		}
 		if i.change(func(m *server.Machine, now time.Time) bool { return m.Start(now) }) {
 			i.live(ctx)
 		} else {
@@ -110,10 +116,20 @@ func (i *instance) tried(ctx context.Context) (*session.Session, error) {
 	switch {
 	case launch != nil:
 		v.condemn(program, i.clean(err.Error()))
-	default:
+	case err == nil:
 		v.acquit(program)
+	case ctx.Err() == nil:
+		v.failed(program)
 	}
 	return s, err
+}
+
+// postponed lets another instance of the program try in the place of one whose next start is due, unless somebody asked for it.
+func (i *instance) postponed(program [sha256.Size]byte) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := i.fleet.options.Now()
+	return i.machine.Retries(now) && i.fleet.verdicts.holdsBack(program, i) && i.machine.Postpone(now)
 }
 
 // serve watches a session until it is over; ctx ends it.
@@ -146,7 +162,7 @@ func (i *instance) look(ctx context.Context, s *session.Session) {
 	defer cancel()
 	tools, err := s.Tools(ctx)
 	switch {
-	case errors.Is(err, session.ErrUnchanged) || ctx.Err() != nil:
+	case ctx.Err() != nil:
 	case err != nil:
 		i.log.Warn("tools cannot be listed again; those of before stay", "error", i.clean(err.Error()))
 	default:

@@ -19,6 +19,9 @@ const (
 	retryMin  = 200 * time.Millisecond
 )
 
+// maxUpdated bounds the changed resources of one server that wait to be reported: a server may name more than anybody follows.
+const maxUpdated = 1000
+
 // reporter writes facts behind the instances' backs, so that none of them waits for Postgres. Facts about one instance that wait
 // together become one: the table holds what is, and who hears an event looks here again anyway.
 type reporter struct {
@@ -90,7 +93,22 @@ func join(before, after store.Fact) store.Fact {
 	if after.Digest == "" {
 		after.Digest = before.Digest
 	}
+	updated := before.Resources
+	for _, uri := range after.Resources {
+		if !slices.Contains(updated, uri) && len(updated) < maxUpdated {
+			updated = append(updated, uri)
+		}
+	}
+	after.Resources = updated
 	return after
+}
+
+// resourceUpdated reports a change of a resource.
+func (i *instance) resourceUpdated(uri string) {
+	uri = i.clean(uri)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.fleet.reporter.add(i, store.Fact{Report: i.reportLocked(), Resources: []string{uri}})
 }
 
 // run writes until ctx ends, and then once more.

@@ -70,11 +70,11 @@ func (i *instance) untilReady() time.Duration {
 func (i *instance) options(p *spec, launch *error) session.Options {
 	o := session.Options{
 		Version: i.fleet.options.Version, Log: i.log, Redact: i.clean,
-		Protocol: p.protocol, Install: p.installTimeout, Handshake: p.startTimeout,
+		Protocol: p.protocol, Install: p.installTimeout, Handshake: p.startTimeout, ResourceUpdated: i.resourceUpdated,
 		Started: func() { i.change(func(m *server.Machine, now time.Time) bool { return m.Handshake(now) }) },
 	}
 	if p.transport != stdio {
-		o.HTTP = &session.HTTP{URL: p.url, Headers: p.variables}
+		o.HTTP = &session.HTTP{URL: p.url, Headers: p.variables, SSE: p.transport == sse}
 		if i.access != nil {
 			o.HTTP.Authorize = i.access.Transport
 		}

@@ -58,6 +58,19 @@ func (s *Session) count(uri string, begins bool) {
 	}
 }
 
+// following reports whether anybody follows any resource. Which one a change is about may be more than the server was asked for: it
+// may be a part of that.
+func (s *Session) following() bool {
+	if s.modern {
+		s.listener.mu.Lock()
+		defer s.listener.mu.Unlock()
+		return len(s.listener.uris) > 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.follows) > 0
+}
+
 // refollow tells a server that forgot the session what it was to report.
 func (s *Session) refollow() {
 	s.mu.Lock()

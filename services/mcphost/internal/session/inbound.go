@@ -94,7 +94,7 @@ func (s *Session) notified(m wire.Message, via *call) {
 		s.toolsChanged()
 	case notificationResource:
 		if params, err := wire.Object(m.Params); err == nil {
-			if uri, ok := wire.Text(wire.Get(params, "uri")); ok && s.options.ResourceUpdated != nil {
+			if uri, ok := wire.Text(wire.Get(params, "uri")); ok && s.options.ResourceUpdated != nil && s.following() {
 				s.options.ResourceUpdated(uri)
 			}
 		}

@@ -20,9 +20,6 @@ const (
 	relistMin, relistMax = time.Minute, 24 * time.Hour
 )
 
-// ErrUnchanged says that the tools are those of before.
-var ErrUnchanged = errors.New("the tools are those of before")
-
 // Tool is a tool as the server wrote it in `tools/list`.
 type Tool struct {
 	Name string

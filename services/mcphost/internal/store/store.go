@@ -48,16 +48,18 @@ type Report struct {
 	ReportedAt time.Time
 }
 
-// Fact is what changed: an instance's state, a server's tools, or both.
+// Fact is what changed: an instance's state, a server's tools, resources that somebody follows, or several of them.
 type Fact struct {
 	Report Report
 	// StateChanged says that the state or its reason is another than before.
 	StateChanged bool
 	// Digest is that of the tools when they are others than before, and empty otherwise.
 	Digest string
+	// Resources are the addresses of those that changed, each once.
+	Resources []string
 }
 
-// EncodeFunc makes the events of a fact, none to two; next draws the place of each.
+// EncodeFunc makes the events of a fact; next draws the place of each.
 type EncodeFunc func(f Fact, next func() (int64, error)) ([]outbox.Message, error)
 
 // Store reads and writes the tables. It is safe for concurrent use.
