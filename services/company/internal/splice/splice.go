@@ -76,6 +76,10 @@ func open(text, key string) (*document, error) {
 	if root.Kind != yamltree.Map || d.list != nil && d.list.Kind != yamltree.List && d.list.Kind != yamltree.Null {
 		return nil, ErrForm
 	}
+	// A carriage return alone ends a line for the parser and not for an editor.
+	if strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
+		return nil, ErrForm
+	}
 	return d, nil
 }
 

@@ -58,6 +58,11 @@ func TestAnEntryIsEditedAndTheRestStays(t *testing.T) {
 			"{name: Co, mcp_servers: [{name: a}, " + entry + "], roles: []}",
 			"{name: Co, mcp_servers: [" + entry + "], roles: []}",
 		},
+		"lines of another system": {
+			"name: Co\r\nmcp_servers:\r\n  - name: a\r\n\r\nroles: []\r\n",
+			"name: Co\r\nmcp_servers:\r\n  - name: a\r\n  - name: new\n    command: x\n    env:\n      K: ${K}\n\r\nroles: []\r\n",
+			"name: Co\r\nmcp_servers:\r\n  - name: new\n    command: x\n    env:\n      K: ${K}\n\r\nroles: []\r\n",
+		},
 		"letters that are longer than a byte": {
 			"name: Zoë\nmcp_servers: [{name: ü, x: 日本}]\n",
 			"name: Zoë\nmcp_servers: [{name: ü, x: 日本}, " + entry + "]\n",
@@ -107,10 +112,11 @@ func TestWhatCannotBeEditedByItselfIsRefused(t *testing.T) {
 	t.Parallel()
 	entry := object(t, `{"name": "new"}`)
 	for name, text := range map[string]string{
-		"an anchor that is used below": "mcp_servers:\n  - &a {name: a}\n  - *a\n",
-		"a list that is no list":       "mcp_servers: {a: b}\n",
-		"a broken text":                "mcp_servers: [\n",
-		"a list of text for a root":    "- a\n",
+		"an anchor that is used below":                    "mcp_servers:\n  - &a {name: a}\n  - *a\n",
+		"a list that is no list":                          "mcp_servers: {a: b}\n",
+		"a broken text":                                   "mcp_servers: [\n",
+		"a list of text for a root":                       "- a\n",
+		"lines that end in nothing but a carriage return": "name: Co\rmcp_servers:\r- name: a\r",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +176,7 @@ func TestTextsAreChangedByPath(t *testing.T) {
 
 func FuzzAppend(f *testing.F) {
 	for _, text := range []string{
-		"name: Co\nmcp_servers:\n  - name: a\n", "mcp_servers: [{name: a}, b]\n", "mcp_servers:\n- - a\n- |\n  x\n", "{mcp_servers: []}", "a: [\n'", "mcp_servers:\n -\n",
+		"name: Co\nmcp_servers:\n  - name: a\n", "mcp_servers: [{name: a}, b]\n", "mcp_servers:\n- - a\n- |\n  x\n", "{mcp_servers: []}", "a: [\n'", "mcp_servers:\n -\n", "\r0:",
 	} {
 		f.Add(text)
 	}
