@@ -8,11 +8,20 @@ import (
 	"time"
 )
 
-// verdictLife is how long a program that cannot be started is not tried for anybody.
-const verdictLife = 10 * time.Second
+const (
+	// verdictLife is how long a program that cannot be started is not tried for anybody.
+	verdictLife = 10 * time.Second
+	// suspicion is how many starts of one program must fail in a row for those who failed with it to let one of them go first.
+	suspicion = 3
+	// scoutLife is how long they wait for that one, which is longer than it waits between two tries.
+	scoutLife = 10 * time.Minute
+)
 
-// verdicts are programs that cannot be started at all, whoever's instance tries: fifty seats of one template must not look for one
-// missing program fifty times. When a verdict is old, one instance tries for all.
+// verdicts are what the instances of one program know of it together: fifty seats of one template must not look for one missing
+// program fifty times, nor wear the machine down with one that fails at once.
+//
+//	cannot be started      nobody tries for a while, and then one for all
+//	fails again and again  who has not tried yet does; of those who have, one goes on trying, and the others wait until it fares better
 type verdicts struct {
 	now func() time.Time
 
@@ -21,9 +30,15 @@ type verdicts struct {
 }
 
 type verdict struct {
+	// cause is why the program cannot be started; empty when it can.
 	cause   string
 	until   time.Time
 	retried bool // somebody tries
+
+	failures int // of starts, in a row
+	// scout is who goes on trying, until scouted.
+	scout   *instance
+	scouted time.Time
 }
 
 func newVerdicts(now func() time.Time) *verdicts {
@@ -44,7 +59,7 @@ func (v *verdicts) against(program [sha256.Size]byte) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known := v.programs[program]
-	if known == nil {
+	if known == nil || known.cause == "" {
 		return ""
 	}
 	if !known.retried && !v.now().Before(known.until) {
@@ -58,12 +73,49 @@ func (v *verdicts) against(program [sha256.Size]byte) string {
 func (v *verdicts) condemn(program [sha256.Size]byte, cause string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.programs[program] = &verdict{cause: cause, until: v.now().Add(verdictLife)}
+	v.programs[program] = &verdict{cause: cause, until: v.now().Add(verdictLife)} // whatever it did once it was started
 }
 
-// acquit says that a program can be started, whatever it did then.
+// failed says that a program was started and did not become ready.
+func (v *verdicts) failed(program [sha256.Size]byte) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := v.programs[program]
+	if known == nil {
+		known = &verdict{}
+		v.programs[program] = known
+	}
+	known.cause = ""
+	known.failures++
+}
+
+// acquit says that a program became ready.
 func (v *verdicts) acquit(program [sha256.Size]byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.programs, program)
+}
+
+// holdsBack reports whether an instance that failed should let another one try first.
+func (v *verdicts) holdsBack(program [sha256.Size]byte, i *instance) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := v.programs[program]
+	if known == nil || known.failures < suspicion {
+		return false
+	}
+	if now := v.now(); known.scout == nil || known.scout == i || !now.Before(known.scouted) {
+		known.scout, known.scouted = i, now.Add(scoutLife)
+		return false
+	}
+	return true
+}
+
+// leave lets another instance go first in the place of one that ends.
+func (v *verdicts) leave(program [sha256.Size]byte, i *instance) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if known := v.programs[program]; known != nil && known.scout == i {
+		known.scout = nil
+	}
 }

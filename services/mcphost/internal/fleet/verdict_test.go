@@ -26,3 +26,26 @@ func TestAProgramThatCannotStartIsTriedByOneForAll(t *testing.T) {
 	v.acquit(bo.program())
 	require.Empty(t, v.against(ada.program()))
 }
+
+func TestOneInstanceOfAProgramThatFailsGoesOnTryingForAll(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	v := newVerdicts(func() time.Time { return now })
+	program := spec{command: "gh"}.program()
+	ada, bo := &instance{}, &instance{}
+	for range suspicion {
+		require.False(t, v.holdsBack(program, ada))
+		v.failed(program)
+	}
+	require.False(t, v.holdsBack(program, ada), "the first who comes back")
+	require.True(t, v.holdsBack(program, bo))
+	require.False(t, v.holdsBack(program, ada))
+	require.Empty(t, v.against(program), "who never tried may")
+	v.leave(program, ada)
+	require.False(t, v.holdsBack(program, bo), "somebody else takes over")
+	require.True(t, v.holdsBack(program, ada))
+	now = now.Add(scoutLife)
+	require.False(t, v.holdsBack(program, ada), "also from one that stays away")
+	v.acquit(program)
+	require.False(t, v.holdsBack(program, bo))
+}

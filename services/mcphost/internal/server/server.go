@@ -62,6 +62,7 @@ type Machine struct {
 	reason   string
 	since    time.Time
 	due      time.Time // when failed: of the next start
+	asked    bool      // when failed: somebody wants the next start
 	failures int       // in a row
 	starts   int
 }
@@ -101,6 +102,7 @@ func (m *Machine) Start(now time.Time) bool {
 		return false
 	}
 	m.starts++
+	m.asked = false
 	m.enter(Spawn, "", now)
 	return true
 }
@@ -146,7 +148,21 @@ func (m *Machine) Demand(now time.Time) bool {
 	if m.state != Failed || !now.Before(m.due) || now.Sub(m.since) < m.policy.Demand {
 		return false
 	}
-	m.due = now
+	m.due, m.asked = now, true
+	return true
+}
+
+// Retries reports whether a failed instance is to be started now for no better reason than that its wait is over.
+func (m *Machine) Retries(now time.Time) bool {
+	return m.state == Failed && !m.asked && !now.Before(m.due)
+}
+
+// Postpone makes an instance that [Machine.Retries] wait once more, as if it had failed again, though it has not.
+func (m *Machine) Postpone(now time.Time) bool {
+	if !m.Retries(now) {
+		return false
+	}
+	m.due = now.Add(m.wait())
 	return true
 }
 
@@ -156,7 +172,7 @@ func (m *Machine) Forgive(now time.Time) bool {
 		return false
 	}
 	m.failures--
-	m.due = now
+	m.due, m.asked = now, true
 	return true
 }
 

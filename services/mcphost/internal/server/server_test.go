@@ -86,6 +86,12 @@ func TestAMachineKeepsItsRulesWhateverHappens(t *testing.T) {
 			"up":        func(*rapid.T) { step(func() bool { return m.Up(now) }) },
 			"fail":      func(*rapid.T) { step(func() bool { return m.Fail("reason", now) }) },
 			"demand":    func(*rapid.T) { m.Demand(now) },
+			"postpone": func(t *rapid.T) {
+				if m.Postpone(now) {
+					require.True(t, m.Due().After(now))
+					require.False(t, m.Retries(now))
+				}
+			},
 			"stop": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "rarely") == 0 {
 					step(func() bool { return m.Stop(now) })
@@ -117,4 +123,26 @@ func TestWhoeverAsksHasAFailedInstanceTriedButNotAtOnce(t *testing.T) {
 	require.True(t, m.Start(now))
 	require.True(t, m.Fail("it broke", now))
 	require.True(t, m.Due().After(now.Add(p.Demand)), "one probe closes nothing")
+}
+
+func TestARetryCanBePutOffButNotWhatSomebodyAskedFor(t *testing.T) {
+	t.Parallel()
+	p := server.DefaultPolicy()
+	now := time.Unix(0, 0)
+	m := server.New(p, func() float64 { return 0 }, now)
+	require.False(t, m.Postpone(now), "the first start")
+	require.True(t, m.Start(now))
+	require.True(t, m.Fail("it broke", now))
+	require.False(t, m.Postpone(now), "it waits anyway")
+	now = m.Due()
+	require.True(t, m.Postpone(now))
+	require.False(t, m.Start(now))
+	require.Equal(t, 1, m.Starts())
+	now = m.Due()
+	require.True(t, m.Retries(now))
+	require.True(t, m.Start(now))
+	require.True(t, m.Fail("it broke", now))
+	require.True(t, m.Forgive(now))
+	require.False(t, m.Postpone(now))
+	require.True(t, m.Start(now))
 }
