@@ -8,6 +8,7 @@ require (
 	connectrpc.com/connect/v2 v2.0.2
 	github.com/bullpenhq/bullpen/gen v0.0.0
 	github.com/bullpenhq/bullpen/libs v0.0.0
+	github.com/goccy/go-yaml v1.19.2
 	github.com/google/jsonschema-go v0.4.3
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.13.0
