@@ -163,6 +163,8 @@ func TestAResourceIsFollowedUpstreamForAsLongAsSomebodyDoes(t *testing.T) {
 	listening.next()
 	require.Nil(t, c.call("resources/unsubscribe", `{"uri":"wiki:a"}`).Error)
 	require.Empty(t, upstream.calls, "the other still follows")
+	w.tells(t, &mcphostv1.ServerEvent{Fact: &mcphostv1.ServerEvent_InstanceChanged{InstanceChanged: &mcphostv1.InstanceChanged{Server: "wiki", State: "ready"}}})
+	require.Equal(t, `wiki resources/subscribe {"uri":"wiki:a"}`, upstream.next(t), "a server that began anew is asked again")
 	listening.close()
 	require.Equal(t, `wiki resources/unsubscribe {"uri":"wiki:a"}`, upstream.next(t))
 

@@ -14,12 +14,17 @@ import (
 // ServerTopic carries what mcphost says of its servers.
 const ServerTopic = "bullpen.mcphost.server.v1"
 
+// ready is the state of an instance that can be called.
+const ready = "ready"
+
 // Heard is told what happened to servers.
 type Heard struct {
 	// Changed is told whose server is not what it was. An empty seat means that a shared one is not, and so every seat's tools.
 	Changed func(seat string)
 	// Updated is told of a resource of a shared server that is not what it was.
 	Updated func(server, uri string)
+	// Ready is told of a shared server that became ready, and knows nothing of what it was asked before.
+	Ready func(ctx context.Context, server string)
 }
 
 // Listen tells heard of every event of a server until ctx ends. group must be unique to the process, as each keeps surfaces of its own. An event heard twice, or one that
@@ -40,7 +45,7 @@ func Listen(ctx context.Context, b bus.Bus, group string, log *slog.Logger, hear
 			return err
 		}
 		for _, m := range messages {
-			heard.tell(m, log)
+			heard.tell(ctx, m, log)
 		}
 		if err := subscription.Commit(ctx, messages...); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "offset not committed", "topic", ServerTopic, "error", err)
@@ -48,10 +53,10 @@ func Listen(ctx context.Context, b bus.Bus, group string, log *slog.Logger, hear
 	}
 }
 
-func (h Heard) tell(m bus.Message, log *slog.Logger) {
+func (h Heard) tell(ctx context.Context, m bus.Message, log *slog.Logger) {
 	var event mcphostv1.ServerEvent
 	if err := proto.Unmarshal(m.Value, &event); err != nil {
-		log.Warn("event cannot be read", "topic", ServerTopic, "error", err)
+		log.WarnContext(ctx, "event cannot be read", "topic", ServerTopic, "error", err)
 		h.Changed("")
 		return
 	}
@@ -63,6 +68,10 @@ func (h Heard) tell(m bus.Message, log *slog.Logger) {
 	case *mcphostv1.ServerEvent_CatalogueChanged:
 		h.Changed(fact.CatalogueChanged.GetSeat())
 	default:
-		h.Changed(event.GetInstanceChanged().GetSeat())
+		changed := event.GetInstanceChanged()
+		h.Changed(changed.GetSeat())
+		if changed.GetSeat() == "" && changed.GetState() == ready {
+			h.Ready(ctx, changed.GetServer())
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/dispatch"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/operator/jsonrpc"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/operator/upstream"
@@ -198,8 +199,8 @@ func (s *Server) hold(ctx context.Context, server upstream.Server, w watched) *j
 	return nil
 }
 
-// releaseWithin bounds the last word about a resource.
-const releaseWithin = 10 * time.Second
+// releaseWithin bounds the last word about a resource, subscribeWithin the first: others wait meanwhile.
+const releaseWithin, subscribeWithin = 10 * time.Second, 10 * time.Second
 
 // release lets a resource go upstream when the last who wanted it has gone.
 func (s *Server) release(ctx context.Context, w watched) {
@@ -221,7 +222,25 @@ func (s *Server) release(ctx context.Context, w watched) {
 }
 
 func subscription(method, uri string) dispatch.Request {
-	return dispatch.Request{Method: method, Params: rawjson.Object{}.With("uri", rawjson.Quote(uri))}
+	return dispatch.Request{Method: method, Params: rawjson.Object{}.With("uri", rawjson.Quote(uri)), Timeout: subscribeWithin}
+}
+
+// Refollow asks a server that has just become ready for what is followed at it: it began anew and knows of nothing.
+func (s *Server) Refollow(ctx context.Context, server string) {
+	s.beside(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
+		defer cancel()
+		s.follow.upstreamMu.Lock()
+		defer s.follow.upstreamMu.Unlock()
+		for w := range s.follow.upstream {
+			if w.server != server {
+				continue
+			}
+			if _, failed := s.Upstreams.Ask(ctx, upstream.Server{Name: server}, subscription("resources/subscribe", w.uri)); failed != nil {
+				s.Log.WarnContext(ctx, "a resource is not followed any more", "server", server, "error", failed)
+			}
+		}
+	})
 }
 
 // subscribe and unsubscribe are how sessions follow resources.
@@ -254,8 +273,8 @@ func (s *Server) unsubscribe(ctx context.Context, c *session, q *request) (rawjs
 }
 
 // pour sends a follower's notifications as events, marked as the stream's where it has a mark, until the client hangs up, the
-// session is done or the server drains.
-func (s *Server) pour(ctx context.Context, done <-chan struct{}, a *answer, f *follower, mark json.RawMessage) {
+// session is done, the server drains, or the token is not good any more.
+func (s *Server) pour(r *http.Request, done <-chan struct{}, a *answer, f *follower, mark json.RawMessage) {
 	alive := time.NewTicker(s.KeepAlive)
 	defer alive.Stop()
 	a.alive()
@@ -268,8 +287,11 @@ func (s *Server) pour(ctx context.Context, done <-chan struct{}, a *answer, f *f
 		select {
 		case <-f.wake:
 		case <-alive.C:
+			if !s.stillKnown(r, f.holder) {
+				return
+			}
 			a.alive()
-		case <-ctx.Done():
+		case <-r.Context().Done():
 			return
 		case <-done:
 			return
@@ -277,6 +299,15 @@ func (s *Server) pour(ctx context.Context, done <-chan struct{}, a *answer, f *f
 			return
 		}
 	}
+}
+
+// stillKnown reports that a request's token is what it was when the request came. Where that cannot be checked, it is believed.
+func (s *Server) stillKnown(r *http.Request, holder string) bool {
+	from, err := s.Identify(r.Context(), r.Header)
+	if err != nil {
+		return fault.ClassOf(err) == fault.Unavailable
+	}
+	return holderOf(from) == holder
 }
 
 // listen is how clients of the newest revision follow: one long answer, which begins with what of the wish is granted.
@@ -301,7 +332,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request, q *request, id j
 	mark := rawjson.Object{}.With(metaSubscription, id)
 	a.send(jsonrpc.Notification("notifications/subscriptions/acknowledged",
 		rawjson.Object{}.With("_meta", mark.Bytes()).With("notifications", granted.Bytes()).Bytes()))
-	s.pour(r.Context(), nil, a, f, id)
+	s.pour(r, nil, a, f, id)
 	if s.isDraining() {
 		// The one way in which such a request ends with a result.
 		end := rawjson.Object{}.With("resultType", rawjson.Quote("complete")).With("_meta", mark.With(metaServer, s.identity()).Bytes())

@@ -238,7 +238,7 @@ func (s *Server) legacyStream(w http.ResponseWriter, r *http.Request, c *session
 	defer func() { leave(s.Now()) }()
 	a := newAnswer(w)
 	defer a.cut()
-	s.pour(r.Context(), c.done, a, c.follower, nil)
+	s.pour(r, c.done, a, c.follower, nil)
 }
 
 func (c *session) openStream() bool {

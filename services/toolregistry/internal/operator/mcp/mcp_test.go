@@ -18,6 +18,7 @@ import (
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	"github.com/bullpenhq/bullpen/libs/config"
+	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/door"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/hygiene"
@@ -51,7 +52,9 @@ type stage struct {
 	server *mcp.Server
 	url    string
 	clock  atomic.Int64 // seconds
-	stop   func()
+	// revoked tokens are not known any more.
+	revoked sync.Map
+	stop    func()
 }
 
 func play(t *testing.T, change func(*mcp.Options)) *stage {
@@ -66,6 +69,9 @@ func play(t *testing.T, change func(*mcp.Options)) *stage {
 		Door: s.door, Surface: func(context.Context) *surface.Surface { return nil }, Resumable: func(string) bool { return false },
 		Upstreams: upstream.New(upstream.Options{Company: none, Cleaner: cleaner, Log: log, Now: now}),
 		Identify: func(_ context.Context, header http.Header) (*rpc.Principal, error) {
+			if _, revoked := s.revoked.Load(header.Get("Authorization")); revoked {
+				return nil, fault.New(fault.Forbidden, "The API token is not valid.")
+			}
 			return &rpc.Principal{Kind: rpc.KindOperator, Id: header.Get("Authorization")}, nil
 		},
 		Keys: keys, Cleaner: cleaner, Log: log, Now: now,
@@ -194,6 +200,19 @@ func TestTheSessionIdleTheLongestMakesRoom(t *testing.T) {
 	require.Empty(t, s.open(t, "a"), "all are in use")
 	require.NotEmpty(t, s.open(t, "b"), "another token has room of its own")
 	require.Equal(t, http.StatusOK, s.ping(t, "a", first))
+}
+
+func TestAStreamEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	s := play(t, func(o *mcp.Options) { o.KeepAlive = time.Millisecond })
+	streaming, listening := s.send(t, http.MethodGet, "a", s.open(t, "a"), ""), s.listen(t, "a")
+	others := s.listen(t, "b")
+	s.revoked.Store("a", true)
+	for _, response := range []*http.Response{streaming, listening} {
+		_, err := io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+	}
+	lineThat(t, others, func(line string) bool { return line == ": alive" })
 }
 
 func TestATokenListensWithSoManyStreams(t *testing.T) {

@@ -24,6 +24,8 @@ import (
 const (
 	// believedFor is how long what is known of servers, and of whose a thing is, is used without a look.
 	believedFor = 30 * time.Second
+	// failedFor is how long a look that failed is not repeated.
+	failedFor = 2 * time.Second
 	// lookTimeout bounds a look at mcphost.
 	lookTimeout = 5 * time.Second
 	// listTimeout bounds one server's part of a list: a slow one is left out rather than waited for.
@@ -103,6 +105,9 @@ func (u *Upstreams) Servers(ctx context.Context) []Server {
 	answer, err := u.Host.ListServerTools(ctx, &mcphostv1.ListServerToolsRequest{})
 	if err != nil {
 		u.Log.WarnContext(ctx, "mcp servers cannot be looked at", "error", err)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.looked = began.Add(failedFor - believedFor)
 		return servers
 	}
 	servers = serversOf(company, answer)
