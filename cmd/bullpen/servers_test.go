@@ -221,7 +221,7 @@ func everythingAtAddresses(t *testing.T, home string) []published {
 	t.Helper()
 	entry := filepath.Join(home, "node_modules", "@modelcontextprotocol", "server-everything", "dist", "index.js")
 	var servers []published
-	for transport, mode := range map[string]struct{ argument, path string }{"http": {"streamableHttp", "/mcp"}} {
+	for transport, mode := range map[string]struct{ argument, path string }{"http": {"streamableHttp", "/mcp"}, "sse": {"sse", "/sse"}} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		port := listener.Addr().(*net.TCPAddr).Port
