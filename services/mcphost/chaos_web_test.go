@@ -83,6 +83,7 @@ func TestBytesThatDripAreNoProgress(t *testing.T) {
 	_, err := n.call(t.Context(), "", "web", "drip", "{}")
 	require.Contains(t, refusal(t, err, fault.Unavailable, fault.OutcomeUnknown).Message, "said nothing")
 }
+
 func TestHeadersThatAreHeldBackAndBodiesThatDripEndWithTheCall(t *testing.T) {
 	t.Parallel()
 	web, s := hostileWeb(t, "web", http.StatusNotFound)

@@ -145,6 +145,7 @@ func TestServersOfEveryRevisionServe(t *testing.T) {
 		return true
 	}, 30*time.Second, 10*time.Millisecond)
 }
+
 func TestTheEmptyTextIsACursorLikeAnother(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
