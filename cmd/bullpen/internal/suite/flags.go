@@ -5,6 +5,7 @@ import (
 
 	"github.com/bullpenhq/bullpen/libs/run"
 	"github.com/bullpenhq/bullpen/services/company"
+	"github.com/bullpenhq/bullpen/services/mcphost"
 )
 
 // NewFlags makes the flags of a program that runs every service.
@@ -13,6 +14,12 @@ func NewFlags(name string) *run.Flags { return run.NewFlags(name, Modules()...) 
 // Company answers the company service's settings among a process's.
 func Company(o run.Options) *company.Config {
 	settings, _ := o.Configs[company.Module.Name].(*company.Config)
+	return settings
+}
+
+// McpHost answers the settings of the host of MCP servers among a process's.
+func McpHost(o run.Options) *mcphost.Config {
+	settings, _ := o.Configs[mcphost.Module.Name].(*mcphost.Config)
 	return settings
 }
 

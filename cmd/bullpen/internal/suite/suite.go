@@ -4,7 +4,7 @@
 // container; what differs is what stands behind their hosts: an embedded broker that keeps its records in the data directory,
 // a supervised local Postgres, and calls that stay in the process.
 //
-//	data directory: postgres/  broker/  keys/{principal,sealing}  endpoint.json  lock
+//	data directory: postgres/  broker/  keys/{principal,sealing,tokens}  endpoint.json  lock
 package suite
 
 import (
@@ -80,15 +80,25 @@ func (s *Suite) keys(o *run.Options) error {
 		}
 		o.PrincipalKeys = []config.Secret{principal}
 	}
-	settings := Company(*o)
-	if settings == nil || settings.SealingKey != "" {
+	if settings := Company(*o); settings != nil {
+		if err := fill(&settings.SealingKey, dir, "sealing"); err != nil {
+			return err
+		}
+	}
+	if settings := McpHost(*o); settings != nil {
+		return fill(&settings.TokenKey, dir, "tokens")
+	}
+	return nil
+}
+
+// fill gives a setting the installation's own key when it was given none.
+func fill(setting *config.Secret, dir, name string) (err error) {
+	if *setting != "" {
 		return nil
 	}
-	sealing, err := key(dir, "sealing")
-	if err != nil {
-		return fmt.Errorf("sealing key: %w", err)
+	if *setting, err = key(dir, name); err != nil {
+		return fmt.Errorf("key %s: %w", name, err)
 	}
-	settings.SealingKey = sealing
 	return nil
 }
 

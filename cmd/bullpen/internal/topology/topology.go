@@ -93,6 +93,9 @@ func Start(ctx context.Context, o Options) (*Topology, error) {
 			own[config.EnvName("company.sealing-key")] = newKey()
 			maps.Copy(own, o.Secrets)
 		}
+		if service == "mcphost" {
+			own[config.EnvName("mcphost.token-key")] = newKey()
+		}
 		t.processes[service] = &process{
 			name: service, binary: filepath.Join(o.Bin, service), address: addresses[i], log: filepath.Join(o.Dir, service+".log"),
 			environment: own,
