@@ -38,6 +38,7 @@ func TestAToolThatChangedIsHeldUntilAnOperatorAcceptsIt(t *testing.T) {
 	t.Parallel()
 	w := build(t, options{bus: true})
 	company := companyOf()
+	company.RevisionId = "r2" // the service may have seen the first one already
 	company.ToolPolicy = &companyv1.ToolPolicy{HoldChangedTools: true, Otherwise: "allow"}
 	w.neighbours.mu.Lock()
 	w.neighbours.company = company
@@ -66,6 +67,12 @@ func TestAToolThatChangedIsHeldUntilAnOperatorAcceptsIt(t *testing.T) {
 	require.Equal(t, fault.Forbidden, f.Class)
 	require.Equal(t, "TOOL_HELD", f.Reason)
 	require.Contains(t, f.Message, "an operator")
+
+	explained, err := w.console.ExplainTool(asOperator(t.Context()), &toolregistryv1.ExplainToolRequest{Seat: "ada", Tool: "gh_get"})
+	require.NoError(t, err)
+	require.False(t, explained.GetListed())
+	require.Equal(t, "refused", explained.GetDecision())
+	require.Contains(t, explained.GetExplanation(), "held until an operator accepts")
 
 	changes, err := w.console.ListToolChanges(asOperator(t.Context()), &toolregistryv1.ListToolChangesRequest{Server: "gh"})
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/catalogue"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/door"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/policy"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/surface"
 )
 
 // ExplainTool implements the RPC of that name.
@@ -47,6 +48,11 @@ func (h *Handler) ExplainTool(ctx context.Context, req *toolregistryv1.ExplainTo
 		return response, nil
 	case view.Tool.Quarantine != "":
 		response.Explanation = fmt.Sprintf("`%s` of %s cannot be called: %s.", view.Tool.Name, view.Tool.Source, view.Tool.Quarantine)
+		return response, nil
+	case view.Tool.Change == surface.Held:
+		response.Listed = false
+		response.Explanation = fmt.Sprintf("`%s` of %s is not what it was when it was first seen; it is held until an operator accepts its new definition.",
+			view.Tool.Name, view.Tool.Source)
 		return response, nil
 	}
 	args, err := h.Door.ReadForRules(view, req.GetArgumentsJson())
