@@ -54,7 +54,7 @@ var (
 )
 
 func open(ctx context.Context, o Options, probe bool) (*Session, error) {
-	s := newSession(o)
+	s := newSession(ctx, o)
 	n := &negotiation{session: s, probe: probe}
 	var err error
 	if o.HTTP != nil {

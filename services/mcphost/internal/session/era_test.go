@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -99,15 +98,17 @@ func older(version string, probe func(w http.ResponseWriter, m wire.Message)) fu
 func TestWhateverAnAddressAnswersToTheProbeItsEraIsFound(t *testing.T) {
 	t.Parallel()
 	for name, probe := range map[string]func(w http.ResponseWriter, m wire.Message){
-		"unknown method":        func(w http.ResponseWriter, m wire.Message) { refusalWith(w, 200, m.ID, codeNoMethod, "null") },
-		"404":                   func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(404) },
-		"400 without a body":    func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(400) },
-		"400 without a session": func(w http.ResponseWriter, _ wire.Message) { refusalWith(w, 400, []byte("null"), -32000, "null") },
-		"401 without a session": func(w http.ResponseWriter, _ wire.Message) { http.Error(w, "missing session", 401) },
-		"500":                   func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(500) },
+		"unknown method":     func(w http.ResponseWriter, m wire.Message) { refusalWith(w, http.StatusOK, m.ID, codeNoMethod, "null") },
+		"404":                func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(http.StatusNotFound) },
+		"400 without a body": func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(http.StatusBadRequest) },
+		"400 without a session": func(w http.ResponseWriter, _ wire.Message) {
+			refusalWith(w, http.StatusBadRequest, []byte("null"), -32000, "null")
+		},
+		"401 without a session": func(w http.ResponseWriter, _ wire.Message) { http.Error(w, "missing session", http.StatusUnauthorized) },
+		"500":                   func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(http.StatusInternalServerError) },
 		"a page":                func(w http.ResponseWriter, _ wire.Message) { _, _ = io.WriteString(w, "<html>") },
 		"another version": func(w http.ResponseWriter, m wire.Message) {
-			refusalWith(w, 400, m.ID, codeNoVersion, `{"supported":["2025-11-25"]}`)
+			refusalWith(w, http.StatusBadRequest, m.ID, codeNoVersion, `{"supported":["2025-11-25"]}`)
 		},
 		"a shim": func(w http.ResponseWriter, m wire.Message) {
 			result(w, m, `{"supportedVersions":["2025-11-25"],"capabilities":{}}`)
@@ -132,7 +133,7 @@ func TestWhateverAnAddressAnswersToTheProbeItsEraIsFound(t *testing.T) {
 func TestAModernServerIsAskedNothingOlder(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{codeHeaderMismatch, codeNoCapability} {
-		server := &scripted{answer: older(legacy, func(w http.ResponseWriter, m wire.Message) { refusalWith(w, 400, m.ID, code, "null") })}
+		server := &scripted{answer: older(legacy, func(w http.ResponseWriter, m wire.Message) { refusalWith(w, http.StatusBadRequest, m.ID, code, "null") })}
 		o := options(t)
 		o.HTTP = &HTTP{URL: serve(t, server)}
 		_, err := Open(t.Context(), o)
@@ -152,7 +153,7 @@ func TestAModernServerIsAskedNothingOlder(t *testing.T) {
 
 func TestWhatIsDeclaredIsNotProbedAndWhatIsRememberedMayChange(t *testing.T) {
 	t.Parallel()
-	never := func(w http.ResponseWriter, m wire.Message) { refusalWith(w, 200, m.ID, codeNoMethod, "null") }
+	never := func(w http.ResponseWriter, m wire.Message) { refusalWith(w, http.StatusOK, m.ID, codeNoMethod, "null") }
 	server := &scripted{answer: older(legacy, never)}
 	o := options(t)
 	o.HTTP, o.Protocol = &HTTP{URL: serve(t, server)}, "legacy"
@@ -168,7 +169,7 @@ func TestWhatIsDeclaredIsNotProbedAndWhatIsRememberedMayChange(t *testing.T) {
 	// It learnt the new protocol since.
 	learnt := &scripted{answer: func(w http.ResponseWriter, _ *http.Request, m wire.Message) {
 		if m.Method == methodInitialize {
-			refusalWith(w, 400, m.ID, codeNoVersion, `{"supported":["2026-07-28"]}`)
+			refusalWith(w, http.StatusBadRequest, m.ID, codeNoVersion, `{"supported":["2026-07-28"]}`)
 			return
 		}
 		result(w, m, discoverResult)
@@ -184,7 +185,7 @@ func TestAServerThatDeniesTheProtocolItAgreedOnIsLeft(t *testing.T) {
 	t.Parallel()
 	server := &scripted{answer: func(w http.ResponseWriter, _ *http.Request, m wire.Message) {
 		if m.Method == methodCall {
-			refusalWith(w, 400, m.ID, codeNoVersion, `{"supported":["2027-01-01"]}`)
+			refusalWith(w, http.StatusBadRequest, m.ID, codeNoVersion, `{"supported":["2027-01-01"]}`)
 			return
 		}
 		result(w, m, discoverResult)
@@ -202,7 +203,7 @@ func TestAServerThatDeniesTheProtocolItAgreedOnIsLeft(t *testing.T) {
 
 func TestAProtocolNobodyKnowsIsRefused(t *testing.T) {
 	t.Parallel()
-	server := &scripted{answer: older("1999-01-01", func(w http.ResponseWriter, m wire.Message) { w.WriteHeader(404) })}
+	server := &scripted{answer: older("1999-01-01", func(w http.ResponseWriter, m wire.Message) { w.WriteHeader(http.StatusNotFound) })}
 	o := options(t)
 	o.HTTP = &HTTP{URL: serve(t, server)}
 	_, err := Open(t.Context(), o)
@@ -362,7 +363,7 @@ func TestAddressesThatAreNoneAndNobodyAtOneAreReasons(t *testing.T) {
 
 func TestTheHandshakeSaysWhoWeAreAndWhatWeCanBeAskedFor(t *testing.T) {
 	t.Parallel()
-	server := &scripted{answer: older(legacy, func(w http.ResponseWriter, m wire.Message) { w.WriteHeader(404) })}
+	server := &scripted{answer: older(legacy, func(w http.ResponseWriter, m wire.Message) { w.WriteHeader(http.StatusNotFound) })}
 	o := options(t)
 	o.HTTP = &HTTP{URL: serve(t, server)}
 	s, err := Open(t.Context(), o)
@@ -371,5 +372,5 @@ func TestTheHandshakeSaysWhoWeAreAndWhatWeCanBeAskedFor(t *testing.T) {
 	var params map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(server.requests("POST initialize")[0].params), &params))
 	require.JSONEq(t, canBeAsked, string(params["capabilities"]))
-	require.True(t, strings.Contains(string(params["clientInfo"]), `"bullpen"`))
+	require.Contains(t, string(params["clientInfo"]), `"bullpen"`)
 }

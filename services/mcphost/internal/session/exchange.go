@@ -72,7 +72,7 @@ func (s *Session) exchange(ctx context.Context, r Request) (Reply, error) {
 	x := &exchange{session: s, call: s.newCall(r.Method), wake: make(chan struct{}, 1)}
 	sent, err := x.prepare(r, params)
 	if err != nil {
-		return invalid("%s", err), nil
+		return invalid("These parameters cannot be sent: %s.", err), nil
 	}
 	if !s.modern && r.LogLevel != "" {
 		s.logAtLeast(ctx, r.LogLevel)
@@ -110,11 +110,11 @@ func (x *exchange) prepare(r Request, params []wire.Member) ([]byte, error) {
 	s, c := x.session, x.call
 	meta, err := wire.Object(orEmpty(wire.Get(params, "_meta")))
 	if err != nil {
-		return nil, errors.New("`_meta` is no JSON object.")
+		return nil, errors.New("`_meta` is no JSON object")
 	}
 	if len(r.Capabilities) > 0 {
 		if _, err := wire.Object(r.Capabilities); err != nil {
-			return nil, errors.New("The client's capabilities are no JSON object.")
+			return nil, errors.New("the client's capabilities are no JSON object")
 		}
 	}
 	x.request, x.token, x.bound = r, wire.Get(meta, "progressToken"), bound(r.Owner, r.Method, params)

@@ -86,29 +86,41 @@ func TestACallThatIsGivenUpEndsAtTheServer(t *testing.T) {
 		t.Run(carriage, func(t *testing.T) {
 			t.Parallel()
 			s, f := carry(t, carriage)
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() {
-				_, err := s.Exchange(ctx, Request{Method: "tools/call", Params: []byte(`{"name":"wait","arguments":{"n":1}}`), Idle: time.Minute})
-				ended <- err
-			}()
-			require.Eventually(t, func() bool { return len(underWay(s)) == 1 }, 30*time.Second, time.Millisecond)
-			_, err := s.Call(t.Context(), "echo", []byte(`{}`), time.Minute) // the other has been sent
-			require.NoError(t, err)
-			cancel()
-			var failed *CallError
-			require.ErrorAs(t, <-ended, &failed)
-			require.ErrorIs(t, failed, context.Canceled)
-			require.False(t, failed.Lost)
-			_, err = s.Call(t.Context(), "wait", []byte(`{"n":2}`), 10*time.Millisecond)
-			require.ErrorIs(t, err, ErrIdle)
-			switch carriage {
-			case "stdio legacy", "stdio modern": // the fixture is another process
-			case "http modern":
-				require.Eventually(t, func() bool { return f.hungUp() == 2 }, 30*time.Second, time.Millisecond)
-			default:
-				require.Eventually(t, func() bool { return f.ended(`{"n":1}`) && f.ended(`{"n":2}`) }, 30*time.Second, time.Millisecond)
+			ends := map[string]func(ctx context.Context) error{
+				`{"n":1}`: func(ctx context.Context) error {
+					_, err := s.Exchange(ctx, Request{Method: "tools/call", Params: []byte(`{"name":"wait","arguments":{"n":1}}`), Idle: time.Minute})
+					return err
+				},
+				`{"n":2}`: func(ctx context.Context) error {
+					_, err := s.Call(ctx, "wait", []byte(`{"n":2}`), time.Minute)
+					return err
+				},
 			}
+			given := 0
+			for arguments, call := range ends {
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- call(ctx) }()
+				given++
+				if strings.HasPrefix(carriage, "stdio") { // the fixture is another process
+					require.Eventually(t, func() bool { return len(underWay(s)) == 1 }, 30*time.Second, time.Millisecond)
+				} else {
+					require.Eventually(t, func() bool { return f.waits() == given }, 30*time.Second, time.Millisecond)
+				}
+				cancel()
+				var failed *CallError
+				require.ErrorAs(t, <-ended, &failed)
+				require.ErrorIs(t, failed, context.Canceled)
+				switch carriage {
+				case "stdio legacy", "stdio modern":
+				case "http modern":
+					require.Eventually(t, func() bool { return f.hungUp() == given }, 30*time.Second, time.Millisecond)
+				default:
+					require.Eventually(t, func() bool { return f.ended(arguments) }, 30*time.Second, time.Millisecond)
+				}
+			}
+			_, err := s.Call(t.Context(), "wait", []byte(`{"n":3}`), time.Millisecond)
+			require.ErrorIs(t, err, ErrIdle)
 			_, err = s.Call(t.Context(), "echo", []byte(`{}`), time.Minute)
 			require.NoError(t, err, "the session stays")
 		})

@@ -40,6 +40,7 @@ type fixture struct {
 	stop   chan struct{} // ends every call of wait
 	mu     sync.Mutex
 	ends   map[string]int // calls of `wait` that were cancelled
+	begun  int            // calls of `wait`
 	left   int            // requests whose caller hung up
 }
 
@@ -96,6 +97,9 @@ func report(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, e
 }
 
 func (f *fixture) wait(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	f.mu.Lock()
+	f.begun++
+	f.mu.Unlock()
 	select {
 	case <-ctx.Done():
 	case <-f.stop:
@@ -110,6 +114,12 @@ func (f *fixture) ended(arguments string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ends[arguments] > 0
+}
+
+func (f *fixture) waits() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.begun
 }
 
 func (f *fixture) hungUp() int {

@@ -113,23 +113,32 @@ func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.through.RoundTrip(r)
 }
 
-// do makes one request. The error quotes no address.
-func (d *door) do(ctx context.Context, method, to string, body []byte, header http.Header) (*http.Response, error) {
+// do makes one request and shows what comes back; nil for nobody. The error quotes no address.
+func (d *door) do(ctx context.Context, method, to string, body []byte, header http.Header, show func(*http.Response)) error {
 	var reader io.Reader
 	if body != nil {
 		reader = bytes.NewReader(body)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, to, reader)
 	if err != nil {
-		return nil, errors.New("it has an address that cannot be called")
+		return errors.New("it has an address that cannot be called")
 	}
 	r.Header = header
 	response, err := d.client.Do(r)
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return err
 	}
-	return response, err
+	defer response.Body.Close()
+	if show != nil {
+		show(response)
+	}
+	const little = 4 << 10 // a connection that has no more than this left to say can be used again
+	_, _ = io.CopyN(io.Discard, response.Body, little)
+	return nil
 }
 
 // neverArrived reports that an error left the server without the request.
@@ -189,9 +198,7 @@ func (l *httpLink) tell(ctx context.Context, message []byte) {
 	ctx, cancel := context.WithTimeout(ctx, errandTime)
 	defer cancel()
 	_, header := l.headers(nil)
-	if response, err := l.door.do(ctx, http.MethodPost, l.address, message, header); err == nil {
-		drain(response.Body)
-	}
+	_ = l.door.do(ctx, http.MethodPost, l.address, message, header, nil)
 }
 
 // cancels: a newer server sees the stream end; an older one may take that for a break.
@@ -254,23 +261,27 @@ func (l *httpLink) exchange(ctx context.Context, c *call) {
 			header.Del(headerVersion)
 		}
 		c.sent.Store(true)
-		response, err := l.door.do(ctx, http.MethodPost, l.address, c.body, header)
-		if err != nil {
+		status, body := 0, []byte(nil)
+		err := l.door.do(ctx, http.MethodPost, l.address, c.body, header, func(r *http.Response) {
+			if status = r.StatusCode; status < http.StatusBadRequest {
+				l.read(ctx, c, r)
+			} else {
+				body = refusalOf(r)
+			}
+		})
+		switch {
+		case err != nil:
 			l.broken(c, err)
 			return
-		}
-		if response.StatusCode < http.StatusBadRequest {
-			l.read(ctx, c, response)
+		case status < http.StatusBadRequest:
 			return
-		}
-		body := refusalOf(response)
-		if !lost(response.StatusCode, body, id) {
-			l.turnedAway(c, response.StatusCode, body)
+		case !lost(status, body, id):
+			l.turnedAway(c, status, body)
 			return
 		}
 		c.sent.Store(false) // nobody looked at it
 		if again {
-			l.session.settle(c, reply{failure: fmt.Errorf("it forgets every session at once (HTTP status %d)", response.StatusCode)})
+			l.session.settle(c, reply{failure: fmt.Errorf("it forgets every session at once (HTTP status %d)", status)})
 			return
 		}
 		if err := l.renew(ctx, id); err != nil {
@@ -315,7 +326,6 @@ func (e statusError) Error() string {
 }
 
 func (l *httpLink) read(ctx context.Context, c *call, response *http.Response) {
-	defer drain(response.Body)
 	if c.method == methodInitialize {
 		l.mu.Lock()
 		l.id = response.Header.Get(headerSession)
@@ -354,18 +364,11 @@ func (l *httpLink) document(c *call, body io.Reader) {
 
 // refusalOf reads the body of a response that refuses.
 func refusalOf(r *http.Response) []byte {
-	defer drain(r.Body)
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRefusal))
 	if err != nil {
 		return nil
 	}
 	return body
-}
-
-// drain lets a connection be used again when little is left to read.
-func drain(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, 4<<10)
-	_ = body.Close()
 }
 
 func (l *httpLink) suspect() {
@@ -376,26 +379,21 @@ func (l *httpLink) suspect() {
 }
 
 // close says goodbye to a session at the server.
-func (l *httpLink) close(last [][]byte) {
+func (l *httpLink) close(ctx context.Context, last [][]byte) {
 	id, header := l.headers(nil)
 	if id != "" && !errors.Is(l.session.Cause(), ErrUnreachable) {
-		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+		ctx, cancel := context.WithTimeout(ctx, goodbye)
 		defer cancel()
 		const atATime = 8
 		var group errgroup.Group
 		group.SetLimit(atATime)
 		for _, message := range last {
 			group.Go(func() error {
-				if response, err := l.door.do(ctx, http.MethodPost, l.address, message, header.Clone()); err == nil {
-					drain(response.Body)
-				}
-				return nil
+				return l.door.do(ctx, http.MethodPost, l.address, message, header.Clone(), nil)
 			})
 		}
 		_ = group.Wait()
-		if response, err := l.door.do(ctx, http.MethodDelete, l.address, nil, header); err == nil {
-			drain(response.Body)
-		}
+		_ = l.door.do(ctx, http.MethodDelete, l.address, nil, header, nil)
 	}
 	l.door.base.CloseIdleConnections()
 }

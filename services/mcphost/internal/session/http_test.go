@@ -97,7 +97,7 @@ func TestAStreamThatWasCutOffIsTakenUpAfterItsLastEvent(t *testing.T) {
 	t.Parallel()
 	var call atomic.Value
 	server := &scripted{}
-	server.answer = older(legacy, func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(404) })
+	server.answer = older(legacy, func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(http.StatusNotFound) })
 	plain := server.answer
 	server.answer = func(w http.ResponseWriter, r *http.Request, m wire.Message) {
 		switch {
@@ -186,14 +186,14 @@ func TestAnAddressIsAskedWhetherItIsThereAndAnyAnswerWillDo(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 100)
 	server := &scripted{}
-	plain := older(legacy, func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(404) })
+	plain := older(legacy, func(w http.ResponseWriter, _ wire.Message) { w.WriteHeader(http.StatusNotFound) })
 	server.answer = func(w http.ResponseWriter, r *http.Request, m wire.Message) {
 		if m.Method == methodPing {
 			select {
 			case asked <- struct{}{}:
 			default:
 			}
-			refusalWith(w, 200, m.ID, codeNoMethod, "null")
+			refusalWith(w, http.StatusOK, m.ID, codeNoMethod, "null")
 			return
 		}
 		plain(w, r, m)

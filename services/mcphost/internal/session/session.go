@@ -68,7 +68,7 @@ type link interface {
 	begin()
 	// close says goodbye with some last messages where the server outlives us, and lets go of the connections. Nothing uses them any
 	// more.
-	close(last [][]byte)
+	close(ctx context.Context, last [][]byte)
 }
 
 // Session is an open conversation. All methods are safe for concurrent use.
@@ -108,12 +108,12 @@ type Session struct {
 	work     sync.WaitGroup
 }
 
-func newSession(o Options) *Session {
+func newSession(ctx context.Context, o Options) *Session {
 	s := &Session{
 		options: o, pending: map[int64]*call{}, parked: map[int64]*exchange{}, follows: map[string]int{}, logged: len(severities()),
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	s.lifetime, s.end = context.WithCancel(context.Background())
+	s.lifetime, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.seal = newSeal(rand.Reader)
 	s.listener = newListener(s)
 	s.meta = fmt.Appendf(nil, `"%s":"%s","%s":%s`, metaVersion, modern, metaClient, s.self())
@@ -227,7 +227,7 @@ func (s *Session) fail(why error) {
 		}
 		s.work.Wait()
 		if s.link != nil {
-			s.link.close(farewell(left, parked))
+			s.link.close(context.WithoutCancel(s.lifetime), farewell(left, parked))
 		}
 		close(s.done)
 	}()

@@ -25,13 +25,17 @@ func newSSELink(s *Session, d *door) *sseLink { return &sseLink{session: s, door
 func (l *sseLink) open(ctx context.Context) error {
 	ready := make(chan error, 1)
 	l.session.background(func(lifetime context.Context) {
-		events, response, err := l.connect(lifetime)
-		ready <- err
+		header := http.Header{"Accept": {typeEvents}}
+		err := l.door.do(lifetime, http.MethodGet, l.door.target.String(), nil, header, func(r *http.Response) {
+			events, err := l.connect(r)
+			ready <- err
+			if err == nil {
+				l.read(events)
+			}
+		})
 		if err != nil {
-			return
+			ready <- unreachable(err)
 		}
-		defer response.Body.Close()
-		l.read(events)
 	})
 	select {
 	case err := <-ready:
@@ -43,34 +47,25 @@ func (l *sseLink) open(ctx context.Context) error {
 	}
 }
 
-func (l *sseLink) connect(ctx context.Context) (*wire.Events, *http.Response, error) {
-	response, err := l.door.do(ctx, http.MethodGet, l.door.target.String(), nil, http.Header{"Accept": {typeEvents}})
-	if err != nil {
-		return nil, nil, unreachable(err)
+// connect reads the stream up to the word where messages go.
+func (l *sseLink) connect(r *http.Response) (*wire.Events, error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case r.StatusCode != http.StatusOK:
+		return nil, statusError(r.StatusCode)
+	case kind != typeEvents:
+		return nil, errors.New("it offers no stream of events")
 	}
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if response.StatusCode != http.StatusOK || kind != typeEvents {
-		drain(response.Body)
-		if response.StatusCode != http.StatusOK {
-			return nil, nil, statusError(response.StatusCode)
-		}
-		return nil, nil, errors.New("it offers no stream of events")
-	}
-	events := wire.NewEvents(response.Body, maxMessage)
+	events := wire.NewEvents(r.Body, maxMessage)
 	for {
 		e, err := events.Next()
 		if err != nil {
-			_ = response.Body.Close()
-			return nil, nil, fmt.Errorf("its stream ended before it said where messages go: %w", err)
+			return nil, fmt.Errorf("its stream ended before it said where messages go: %w", err)
 		}
-		if e.Name != "endpoint" {
-			continue
+		if e.Name == "endpoint" {
+			l.to, err = l.endpoint(string(e.Data))
+			return events, err
 		}
-		if l.to, err = l.endpoint(string(e.Data)); err != nil {
-			_ = response.Body.Close()
-			return nil, nil, err
-		}
-		return events, response, nil
 	}
 }
 
@@ -110,22 +105,18 @@ func (l *sseLink) send(c *call) {
 	l.session.background(func(context.Context) {
 		defer cancel()
 		c.sent.Store(true)
-		response, err := l.door.do(ctx, http.MethodPost, l.to, c.body, http.Header{"Content-Type": {typeJSON}})
-		if err != nil {
+		status := 0
+		err := l.door.do(ctx, http.MethodPost, l.to, c.body, http.Header{"Content-Type": {typeJSON}}, func(r *http.Response) { status = r.StatusCode })
+		switch {
+		case err != nil:
 			if neverArrived(err) {
 				c.sent.Store(false)
 			}
 			l.session.settle(c, reply{failure: unreachable(err)})
-			return
-		}
-		drain(response.Body)
-		if response.StatusCode < http.StatusBadRequest {
-			return // the answer comes on the stream
-		}
-		if response.StatusCode < http.StatusInternalServerError {
-			c.sent.Store(false)
-		}
-		l.session.settle(c, reply{failure: statusError(response.StatusCode)})
+		case status >= http.StatusBadRequest:
+			c.sent.Store(status >= http.StatusInternalServerError)
+			l.session.settle(c, reply{failure: statusError(status)})
+		} // otherwise the answer comes on the stream
 	})
 }
 
@@ -136,9 +127,7 @@ func (l *sseLink) post(message []byte) {
 func (l *sseLink) tell(ctx context.Context, message []byte) {
 	ctx, cancel := context.WithTimeout(ctx, errandTime)
 	defer cancel()
-	if response, err := l.door.do(ctx, http.MethodPost, l.to, message, http.Header{"Content-Type": {typeJSON}}); err == nil {
-		drain(response.Body)
-	}
+	_ = l.door.do(ctx, http.MethodPost, l.to, message, http.Header{"Content-Type": {typeJSON}}, nil)
 }
 
 func (l *sseLink) cancels() bool { return true }
@@ -147,4 +136,4 @@ func (l *sseLink) agreed(string) {}
 
 func (l *sseLink) begin() {}
 
-func (l *sseLink) close([][]byte) { l.door.base.CloseIdleConnections() }
+func (l *sseLink) close(context.Context, [][]byte) { l.door.base.CloseIdleConnections() }

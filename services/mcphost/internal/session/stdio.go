@@ -44,7 +44,7 @@ func (l *stdioLink) agreed(string) {}
 
 func (l *stdioLink) begin() {}
 
-func (l *stdioLink) close([][]byte) {} // the process has been stopped
+func (l *stdioLink) close(context.Context, [][]byte) {} // the process has been stopped
 
 func (l *stdioLink) enqueue(o outgoing) {
 	l.mu.Lock()

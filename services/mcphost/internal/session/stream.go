@@ -29,14 +29,10 @@ func (l *httpLink) stream(ctx context.Context, c *call, body io.Reader) {
 		if c.isDone() || !sleep(ctx, bounds(pause, 0, pauseMax)) {
 			return
 		}
-		response, failure := l.get(ctx, last)
-		if failure != nil {
+		at := last
+		if failure := l.get(ctx, last, func(body io.Reader) { at, pause, err = l.events(c, body, last) }); failure != nil {
 			err = failure
-			continue
 		}
-		var at string
-		at, pause, err = l.events(c, response.Body, last)
-		_ = response.Body.Close()
 		if at != last {
 			last, tries = at, -1
 		}
@@ -95,43 +91,48 @@ func (c *call) isDone() bool {
 	}
 }
 
-// get asks for a stream of events, after the last one seen.
-func (l *httpLink) get(ctx context.Context, last string) (*http.Response, error) {
+// get asks for a stream of events, after the last one seen, and shows it.
+func (l *httpLink) get(ctx context.Context, last string, show func(body io.Reader)) error {
 	id, header := l.headers(nil)
 	header.Del("Content-Type")
 	header.Set("Accept", typeEvents)
 	if last != "" {
 		header.Set(headerLast, last)
 	}
-	response, err := l.door.do(ctx, http.MethodGet, l.address, nil, header)
+	var refused error
+	err := l.door.do(ctx, http.MethodGet, l.address, nil, header, func(r *http.Response) {
+		kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		switch {
+		case r.StatusCode == http.StatusOK && kind == typeEvents:
+			show(r.Body)
+		case lost(r.StatusCode, refusalOf(r), id):
+			refused = errForgotten
+		default:
+			refused = statusError(r.StatusCode)
+		}
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if response.StatusCode == http.StatusOK && kind == typeEvents {
-		return response, nil
-	}
-	body := refusalOf(response)
-	if lost(response.StatusCode, body, id) {
-		return nil, errForgotten
-	}
-	return nil, statusError(response.StatusCode)
+	return refused
 }
 
 // listen follows what the server says outside of calls, where it offers that.
 func (l *httpLink) listen(ctx context.Context) {
 	answered := sync.OnceFunc(func() { close(l.listening) })
 	defer answered()
-	last, pause := "", pauseMin
+	last := ""
 	for wait := pauseMin; ctx.Err() == nil; {
 		id, _ := l.headers(nil)
-		response, err := l.get(ctx, last)
+		pause := time.Duration(0)
+		err := l.get(ctx, last, func(body io.Reader) {
+			answered()
+			last, pause, _ = l.events(nil, body, last)
+		})
 		answered()
 		var status statusError
 		switch {
 		case err == nil:
-			last, pause, _ = l.events(nil, response.Body, last)
-			_ = response.Body.Close()
 			wait = bounds(pause, pauseMin, pauseMax)
 		case errors.As(err, &status) && status < http.StatusInternalServerError:
 			return // it offers none
