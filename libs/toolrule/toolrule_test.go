@@ -1,6 +1,7 @@
 package toolrule_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -210,5 +211,28 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		require.NotEmpty(t, problems, text)
 		require.Equal(t, want.Path, problems[0].Path, text)
 		require.Contains(t, problems[0].Message, want.Message, text)
+	}
+}
+
+// A parser's time grows with the square of such texts: they are refused before it sees them.
+func TestATextThatWouldKeepAParserBusyIsRefused(t *testing.T) {
+	t.Parallel()
+	var keys, nested strings.Builder
+	for i := 0; keys.Len() < 200_000; i++ {
+		fmt.Fprintf(&keys, "k%d: 1\n", i)
+	}
+	for i := 0; nested.Len() < 200_000; i++ {
+		nested.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"keys":        {keys.String(), "at most 10000 lines"},
+		"fewer keys":  {keys.String()[:20_000], "one has more than 30 keys"},
+		"levels":      {nested.String(), "values are nested more than 16 deep"},
+		"dashes":      {strings.Repeat("- ", 100_000), "values are nested more than 16 deep"},
+		"empty lines": {"a: 1\n" + strings.Repeat("\n", 200_000), "empty lines in a row"},
+	} {
+		_, problems := toolrule.Parse(c.text)
+		require.Len(t, problems, 1, name)
+		require.Contains(t, problems[0].Message, c.want, name)
 	}
 }
