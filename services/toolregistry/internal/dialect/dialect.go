@@ -8,7 +8,8 @@
 //	anthropic  names of properties match [PropertyName]
 //	openai     no `enum`, `const` or `not` at the root; `allOf` nowhere; an object has `properties`, an array has `items`
 //
-// Strict mode has more of them (each property required, no recursion, few levels); nothing here is offered in that mode.
+// OpenAI's limit of 1,024 characters for the description of a tool went in 2025, so there is no rule about it. Strict mode has
+// more rules (each property required, no recursion, few levels); nothing here is offered in that mode.
 package dialect
 
 import (
