@@ -374,6 +374,46 @@ update approvals set state = 'approved', call_status = 'running', decided_by = '
 	require.Equal(t, []string{"requested", "expired"}, w.told(t, waiting))
 }
 
+func TestARunnerThatLivesKeepsItsCall(t *testing.T) {
+	t.Parallel()
+	w := build(t, options{still: true, company: asking()})
+	l := w.landing()
+	reached, released := make(chan struct{}), make(chan struct{})
+	landed := w.neighbours.create
+	w.neighbours.create = func(ctx context.Context, req *trackerv1.CreateWorkItemRequest) (*trackerv1.CreateWorkItemResponse, error) {
+		close(reached)
+		<-released
+		return landed(ctx, req)
+	}
+	id := w.park(t, "create_work_item", `{"title":"slow"}`, "op-1")
+	impatient, leave := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := w.console.DecideApproval(asOperator(impatient), &toolregistryv1.DecideApprovalRequest{ApprovalId: id, Decision: "approve"})
+		gone <- err
+	}()
+	<-reached
+	leave()
+	require.Error(t, <-gone)
+	until := func() (at time.Time) {
+		require.NoError(t, w.pool.QueryRow(t.Context(), `select run_until from approvals where approval_id = $1`, id).Scan(&at))
+		return at
+	}
+	first := until()
+	require.Equal(t, "running", w.approval(t, id).GetCallStatus())
+	require.Eventually(t, func() bool { return until().After(first) }, time.Minute, 50*time.Millisecond, "it says that it is alive")
+	again, err := w.turn.CallTool(asSeat(t.Context()), &toolregistryv1.CallToolRequest{
+		Tool: "create_work_item", ArgumentsJson: `{"title":"slow"}`, OperationId: "op-1", CallId: "again",
+	})
+	require.NoError(t, err)
+	require.Equal(t, id, again.GetApprovalId())
+	require.Contains(t, again.GetText(), "is being made")
+	close(released)
+	require.Eventually(t, func() bool { return w.approval(t, id).GetCallStatus() == "ok" }, time.Minute, 20*time.Millisecond, "whoever asked for it has left")
+	items, _ := l.made()
+	require.Len(t, items, 1)
+}
+
 func TestApprovalsOverPlainHTTP(t *testing.T) {
 	t.Parallel()
 	w := build(t, options{still: true, company: asking(), http: true})
