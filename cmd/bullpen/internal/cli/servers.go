@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) servers() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "servers",
 		Short: "List the MCP servers and how they do on each node",
 		Args:  cobra.NoArgs,
@@ -33,6 +33,8 @@ func (a *app) servers() *cobra.Command {
 			return a.serverTable(response.GetServers())
 		},
 	}
+	cmd.AddCommand(a.showServer(), a.putServer())
+	return cmd
 }
 
 // serverState is a state as people read it.
