@@ -47,8 +47,8 @@ type call struct {
 	accepts func(method string, params []byte) bool
 	// withdraw is told the id of a question that the server takes back.
 	withdraw func(id string)
-	// release lets go of what the link holds for it; set by the link.
-	release func()
+	// release ends what the link does for it; under the session's lock.
+	release context.CancelFunc
 
 	// sent says that the server may have got it.
 	sent atomic.Bool
@@ -103,8 +103,11 @@ func (s *Session) abandon(c *call, why error) {
 	if !s.settle(c, reply{failure: why}) {
 		return
 	}
-	if c.release != nil {
-		c.release()
+	s.mu.Lock()
+	release := c.release
+	s.mu.Unlock()
+	if release != nil {
+		release()
 	}
 	if c.sent.Load() && s.link.cancels() {
 		s.link.post(cancellation(c))
@@ -113,6 +116,20 @@ func (s *Session) abandon(c *call, why error) {
 
 func cancellation(c *call) []byte {
 	return wire.Notification(notificationCancelled, fmt.Appendf(nil, `{"requestId":%d,"reason":"the caller gave up"}`, c.id))
+}
+
+// run does what a link does for a call, in the background; it ends with the call's being given up, and is not begun after that.
+func (s *Session) run(c *call, f func(ctx context.Context)) {
+	ctx, cancel := context.WithCancel(s.lifetime)
+	s.mu.Lock()
+	c.release = cancel
+	s.mu.Unlock()
+	s.background(func(context.Context) {
+		defer cancel()
+		if !c.isDone() {
+			f(ctx)
+		}
+	})
 }
 
 // request makes a call of this package's own, with members for its parameters, and waits.

@@ -241,25 +241,24 @@ func (n *negotiation) again(ctx context.Context, first *call, probe bool) error 
 		return n.discovered(second.reply)
 	}
 	late := first.done
-	select {
-	case <-late:
+	if first.isDone() {
 		late = nil // it has been looked at
-	default:
 	}
 	for {
 		select {
 		case <-late:
 			late = nil
-			if first.reply.failure == nil && n.discovered(first.reply) == nil {
-				return nil
-			}
 		case <-second.done:
-			if second.reply.failure != nil {
-				return second.reply.failure
-			}
-			return n.greeted(ctx, second.reply)
 		case <-ctx.Done():
 			return errWedged
+		}
+		switch {
+		case first.isDone() && first.reply.failure == nil && n.discovered(first.reply) == nil:
+			return nil
+		case second.isDone() && second.reply.failure != nil:
+			return second.reply.failure
+		case second.isDone():
+			return n.greeted(ctx, second.reply)
 		}
 	}
 }

@@ -124,7 +124,9 @@ func (d *door) do(ctx context.Context, method, to string, body []byte, header ht
 		return errors.New("it has an address that cannot be called")
 	}
 	r.Header = header
-	response, err := d.client.Do(r)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	response, err := d.client.Do(r.WithContext(ctx))
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
@@ -136,7 +138,10 @@ func (d *door) do(ctx context.Context, method, to string, body []byte, header ht
 	if show != nil {
 		show(response)
 	}
-	const little = 4 << 10 // a connection that has no more than this left to say can be used again
+	// A connection that has little left to say can be used again; one on which the server goes on and on is let go.
+	const little, soon = 4 << 10, 100 * time.Millisecond
+	timer := time.AfterFunc(soon, cancel)
+	defer timer.Stop()
 	_, _ = io.CopyN(io.Discard, response.Body, little)
 	return nil
 }
@@ -178,12 +183,7 @@ func newHTTPLink(s *Session, d *door) *httpLink {
 }
 
 func (l *httpLink) send(c *call) {
-	ctx, cancel := context.WithCancel(l.session.lifetime)
-	c.release = cancel
-	l.session.background(func(context.Context) {
-		defer cancel()
-		l.exchange(ctx, c)
-	})
+	l.session.run(c, func(ctx context.Context) { l.exchange(ctx, c) })
 }
 
 // errandTime bounds what awaits no answer.

@@ -100,10 +100,7 @@ func (l *sseLink) read(events *wire.Events) {
 }
 
 func (l *sseLink) send(c *call) {
-	ctx, cancel := context.WithCancel(l.session.lifetime)
-	c.release = cancel
-	l.session.background(func(context.Context) {
-		defer cancel()
+	l.session.run(c, func(ctx context.Context) {
 		c.sent.Store(true)
 		status := 0
 		err := l.door.do(ctx, http.MethodPost, l.to, c.body, http.Header{"Content-Type": {typeJSON}}, func(r *http.Response) { status = r.StatusCode })
