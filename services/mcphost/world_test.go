@@ -97,7 +97,8 @@ func (c *company) put(servers []*companyv1.McpServer, seats ...*companyv1.Seat) 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	epoch := c.current.GetEpoch() + 1
-	c.current = &companyv1.Company{RevisionId: fmt.Sprintf("r%d", epoch), Epoch: epoch, McpServers: servers, Seats: seats,
+	c.current = &companyv1.Company{
+		RevisionId: fmt.Sprintf("r%d", epoch), Epoch: epoch, McpServers: servers, Seats: seats,
 		Integrations: &companyv1.Integrations{PublicBaseUrl: c.public},
 	}
 }
