@@ -85,3 +85,13 @@ func TestOnlyTemplatesAreAskedForAndAnyNumberOfThem(t *testing.T) {
 	require.Equal(t, "x$y", m["plain"])
 	require.Equal(t, "filled ${A}", m["299"])
 }
+
+func TestValuesThatComeUpLaterAreTakenOutBesideTheFirst(t *testing.T) {
+	t.Parallel()
+	first := secrets.NewRedactor([]string{"declared-1"})
+	both := first.With("token-2")
+	require.Equal(t, "[redacted] token-2", first.Text("declared-1 token-2"))
+	require.Equal(t, "[redacted] [redacted]", both.Text("declared-1 token-2"))
+	var none *secrets.Redactor
+	require.Equal(t, "[redacted]", none.With("token-2").Text("token-2"))
+}

@@ -146,3 +146,18 @@ func TestARetryCanBePutOffButNotWhatSomebodyAskedFor(t *testing.T) {
 	require.False(t, m.Postpone(now))
 	require.True(t, m.Start(now))
 }
+
+func TestWhatAFailureWaitedForTakesItBack(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	m := server.New(server.Policy{First: time.Minute, Longest: time.Hour, Open: 2, Probe: time.Hour, Sustained: time.Minute}, func() float64 { return 0 }, now)
+	require.False(t, m.Forgive(now), "nothing failed")
+	for range 3 {
+		require.True(t, m.Start(now))
+		require.True(t, m.Fail("somebody must consent", now))
+		require.False(t, m.Start(now))
+		require.True(t, m.Forgive(now))
+		require.False(t, m.Open())
+	}
+	require.True(t, m.Start(now))
+}
