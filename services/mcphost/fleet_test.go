@@ -69,7 +69,7 @@ func TestASeatWhoseLeaseIsLostLosesItsChildrenAtOnce(t *testing.T) {
 	_, err = w.pool.Exec(t.Context(), `update seat_leases set node = 'n2', expires_at = now() + interval '1 minute'`)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return len(childrenOf(t, effects)) == 0 }, 30*time.Second, 20*time.Millisecond)
-	_, err = n.CallServerTool(t.Context(), &mcphostv1.CallServerToolRequest{Server: "gh", Tool: "echo", Seat: "ada", Timeout: durationpb.New(500 * time.Millisecond)})
+	_, err = n.call(handedTo(t.Context(), "n1"), "ada", "gh", "echo", "{}")
 	require.Equal(t, "SEAT_HELD", refusal(t, err, fault.Unavailable, "").Reason)
 }
 
@@ -104,7 +104,7 @@ func TestIdleChildrenMakeRoomAtTheCeilingAndBusyOnesDoNot(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return count(t, effects, "hang") == 1 }, 30*time.Second, 10*time.Millisecond)
 	require.Len(t, childrenOf(t, effects), 1)
-	_, err = n.CallServerTool(t.Context(), &mcphostv1.CallServerToolRequest{Server: "gh", Tool: "echo", Seat: "cy", Timeout: durationpb.New(time.Second)})
+	_, err = n.CallServerTool(t.Context(), &mcphostv1.CallServerToolRequest{Server: "gh", Tool: "echo", Seat: "cy", Timeout: durationpb.New(5 * time.Second)})
 	require.Equal(t, "TOO_MANY_SERVERS", refusal(t, err, fault.Unavailable, "").Reason)
 	waiting := make(chan error, 1)
 	go func() {
