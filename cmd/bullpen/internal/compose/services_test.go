@@ -128,6 +128,9 @@ func TestEveryPeerIsGivenAndIsThere(t *testing.T) {
 			peers = append(slices.Clone(peers), tokenService)
 		}
 		for _, peer := range peers {
+			if peer == name {
+				continue // a process finds its own module in itself
+			}
 			requireAddress(t, p, peer, service.getenv(config.EnvName("peer."+peer+"-url")))
 		}
 	}
