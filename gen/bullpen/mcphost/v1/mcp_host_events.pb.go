@@ -38,6 +38,7 @@ type ServerEvent struct {
 	//	*ServerEvent_InstanceChanged
 	//	*ServerEvent_CatalogueChanged
 	//	*ServerEvent_ResourceUpdated
+	//	*ServerEvent_ListsChanged
 	Fact          isServerEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -128,6 +129,15 @@ func (x *ServerEvent) GetResourceUpdated() *ResourceUpdated {
 	return nil
 }
 
+func (x *ServerEvent) GetListsChanged() *ListsChanged {
+	if x != nil {
+		if x, ok := x.Fact.(*ServerEvent_ListsChanged); ok {
+			return x.ListsChanged
+		}
+	}
+	return nil
+}
+
 type isServerEvent_Fact interface {
 	isServerEvent_Fact()
 }
@@ -147,11 +157,18 @@ type ServerEvent_ResourceUpdated struct {
 	ResourceUpdated *ResourceUpdated `protobuf:"bytes,6,opt,name=resource_updated,json=resourceUpdated,proto3,oneof"`
 }
 
+type ServerEvent_ListsChanged struct {
+	// A server's prompts or resources may not be those of before.
+	ListsChanged *ListsChanged `protobuf:"bytes,7,opt,name=lists_changed,json=listsChanged,proto3,oneof"`
+}
+
 func (*ServerEvent_InstanceChanged) isServerEvent_Fact() {}
 
 func (*ServerEvent_CatalogueChanged) isServerEvent_Fact() {}
 
 func (*ServerEvent_ResourceUpdated) isServerEvent_Fact() {}
+
+func (*ServerEvent_ListsChanged) isServerEvent_Fact() {}
 
 // InstanceChanged says which state an instance entered.
 type InstanceChanged struct {
@@ -363,11 +380,85 @@ func (x *ResourceUpdated) GetUri() string {
 	return ""
 }
 
+// ListsChanged says that a server announced other prompts, or other resources or templates of them. They are listed on demand, so
+// nobody has compared them yet.
+type ListsChanged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// The seat; empty for a shared server.
+	Seat string `protobuf:"bytes,2,opt,name=seat,proto3" json:"seat,omitempty"`
+	// The prompts.
+	Prompts bool `protobuf:"varint,3,opt,name=prompts,proto3" json:"prompts,omitempty"`
+	// The resources, or their templates.
+	Resources     bool `protobuf:"varint,4,opt,name=resources,proto3" json:"resources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListsChanged) Reset() {
+	*x = ListsChanged{}
+	mi := &file_bullpen_mcphost_v1_mcp_host_events_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListsChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListsChanged) ProtoMessage() {}
+
+func (x *ListsChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_mcphost_v1_mcp_host_events_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListsChanged.ProtoReflect.Descriptor instead.
+func (*ListsChanged) Descriptor() ([]byte, []int) {
+	return file_bullpen_mcphost_v1_mcp_host_events_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListsChanged) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *ListsChanged) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+func (x *ListsChanged) GetPrompts() bool {
+	if x != nil {
+		return x.Prompts
+	}
+	return false
+}
+
+func (x *ListsChanged) GetResources() bool {
+	if x != nil {
+		return x.Resources
+	}
+	return false
+}
+
 var File_bullpen_mcphost_v1_mcp_host_events_proto protoreflect.FileDescriptor
 
 const file_bullpen_mcphost_v1_mcp_host_events_proto_rawDesc = "" +
 	"\n" +
-	"(bullpen/mcphost/v1/mcp_host_events.proto\x12\x12bullpen.mcphost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x03\n" +
+	"(bullpen/mcphost/v1/mcp_host_events.proto\x12\x12bullpen.mcphost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x03\n" +
 	"\vServerEvent\x12\x19\n" +
 	"\bevent_id\x18\x01 \x01(\tR\aeventId\x129\n" +
 	"\n" +
@@ -375,7 +466,8 @@ const file_bullpen_mcphost_v1_mcp_host_events_proto_rawDesc = "" +
 	"\bsequence\x18\x03 \x01(\x03R\bsequence\x12P\n" +
 	"\x10instance_changed\x18\x04 \x01(\v2#.bullpen.mcphost.v1.InstanceChangedH\x00R\x0finstanceChanged\x12S\n" +
 	"\x11catalogue_changed\x18\x05 \x01(\v2$.bullpen.mcphost.v1.CatalogueChangedH\x00R\x10catalogueChanged\x12P\n" +
-	"\x10resource_updated\x18\x06 \x01(\v2#.bullpen.mcphost.v1.ResourceUpdatedH\x00R\x0fresourceUpdatedB\x06\n" +
+	"\x10resource_updated\x18\x06 \x01(\v2#.bullpen.mcphost.v1.ResourceUpdatedH\x00R\x0fresourceUpdated\x12G\n" +
+	"\rlists_changed\x18\a \x01(\v2 .bullpen.mcphost.v1.ListsChangedH\x00R\flistsChangedB\x06\n" +
 	"\x04fact\"\x7f\n" +
 	"\x0fInstanceChanged\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
@@ -390,7 +482,12 @@ const file_bullpen_mcphost_v1_mcp_host_events_proto_rawDesc = "" +
 	"\x0fResourceUpdated\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
 	"\x04seat\x18\x02 \x01(\tR\x04seat\x12\x10\n" +
-	"\x03uri\x18\x03 \x01(\tR\x03uriB\xd5\x01\n" +
+	"\x03uri\x18\x03 \x01(\tR\x03uri\"r\n" +
+	"\fListsChanged\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
+	"\x04seat\x18\x02 \x01(\tR\x04seat\x12\x18\n" +
+	"\aprompts\x18\x03 \x01(\bR\aprompts\x12\x1c\n" +
+	"\tresources\x18\x04 \x01(\bR\tresourcesB\xd5\x01\n" +
 	"\x16com.bullpen.mcphost.v1B\x12McpHostEventsProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1;mcphostv1\xa2\x02\x03BMX\xaa\x02\x12Bullpen.Mcphost.V1\xca\x02\x12Bullpen\\Mcphost\\V1\xe2\x02\x1eBullpen\\Mcphost\\V1\\GPBMetadata\xea\x02\x14Bullpen::Mcphost::V1b\x06proto3"
 
 var (
@@ -405,24 +502,26 @@ func file_bullpen_mcphost_v1_mcp_host_events_proto_rawDescGZIP() []byte {
 	return file_bullpen_mcphost_v1_mcp_host_events_proto_rawDescData
 }
 
-var file_bullpen_mcphost_v1_mcp_host_events_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_bullpen_mcphost_v1_mcp_host_events_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_bullpen_mcphost_v1_mcp_host_events_proto_goTypes = []any{
 	(*ServerEvent)(nil),           // 0: bullpen.mcphost.v1.ServerEvent
 	(*InstanceChanged)(nil),       // 1: bullpen.mcphost.v1.InstanceChanged
 	(*CatalogueChanged)(nil),      // 2: bullpen.mcphost.v1.CatalogueChanged
 	(*ResourceUpdated)(nil),       // 3: bullpen.mcphost.v1.ResourceUpdated
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
+	(*ListsChanged)(nil),          // 4: bullpen.mcphost.v1.ListsChanged
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
 }
 var file_bullpen_mcphost_v1_mcp_host_events_proto_depIdxs = []int32{
-	4, // 0: bullpen.mcphost.v1.ServerEvent.occur_time:type_name -> google.protobuf.Timestamp
+	5, // 0: bullpen.mcphost.v1.ServerEvent.occur_time:type_name -> google.protobuf.Timestamp
 	1, // 1: bullpen.mcphost.v1.ServerEvent.instance_changed:type_name -> bullpen.mcphost.v1.InstanceChanged
 	2, // 2: bullpen.mcphost.v1.ServerEvent.catalogue_changed:type_name -> bullpen.mcphost.v1.CatalogueChanged
 	3, // 3: bullpen.mcphost.v1.ServerEvent.resource_updated:type_name -> bullpen.mcphost.v1.ResourceUpdated
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	4, // 4: bullpen.mcphost.v1.ServerEvent.lists_changed:type_name -> bullpen.mcphost.v1.ListsChanged
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_mcphost_v1_mcp_host_events_proto_init() }
@@ -434,6 +533,7 @@ func file_bullpen_mcphost_v1_mcp_host_events_proto_init() {
 		(*ServerEvent_InstanceChanged)(nil),
 		(*ServerEvent_CatalogueChanged)(nil),
 		(*ServerEvent_ResourceUpdated)(nil),
+		(*ServerEvent_ListsChanged)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -441,7 +541,7 @@ func file_bullpen_mcphost_v1_mcp_host_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_mcphost_v1_mcp_host_events_proto_rawDesc), len(file_bullpen_mcphost_v1_mcp_host_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

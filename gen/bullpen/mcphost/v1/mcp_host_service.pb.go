@@ -64,7 +64,9 @@ func (*ListServersRequest) Descriptor() ([]byte, []int) {
 type ListServersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In document order.
-	Servers       []*Server `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	Servers []*Server `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
+	// The nodes that live, whether or not they run any server.
+	Nodes         []*Node `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -102,6 +104,13 @@ func (*ListServersResponse) Descriptor() ([]byte, []int) {
 func (x *ListServersResponse) GetServers() []*Server {
 	if x != nil {
 		return x.Servers
+	}
+	return nil
+}
+
+func (x *ListServersResponse) GetNodes() []*Node {
+	if x != nil {
+		return x.Nodes
 	}
 	return nil
 }
@@ -901,9 +910,10 @@ var File_bullpen_mcphost_v1_mcp_host_service_proto protoreflect.FileDescriptor
 const file_bullpen_mcphost_v1_mcp_host_service_proto_rawDesc = "" +
 	"\n" +
 	")bullpen/mcphost/v1/mcp_host_service.proto\x12\x12bullpen.mcphost.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fbullpen/mcphost/v1/server.proto\x1a\x1egoogle/protobuf/duration.proto\"\x14\n" +
-	"\x12ListServersRequest\"K\n" +
+	"\x12ListServersRequest\"{\n" +
 	"\x13ListServersResponse\x124\n" +
-	"\aservers\x18\x01 \x03(\v2\x1a.bullpen.mcphost.v1.ServerR\aservers\"\xb3\x01\n" +
+	"\aservers\x18\x01 \x03(\v2\x1a.bullpen.mcphost.v1.ServerR\aservers\x12.\n" +
+	"\x05nodes\x18\x02 \x03(\v2\x18.bullpen.mcphost.v1.NodeR\x05nodes\"\xb3\x01\n" +
 	"\x16ListServerToolsRequest\x12\x1b\n" +
 	"\x04seat\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12 \n" +
 	"\x06server\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06server\x12-\n" +
@@ -1004,34 +1014,36 @@ var file_bullpen_mcphost_v1_mcp_host_service_proto_goTypes = []any{
 	(*ReleaseSeatRequest)(nil),      // 12: bullpen.mcphost.v1.ReleaseSeatRequest
 	(*ReleaseSeatResponse)(nil),     // 13: bullpen.mcphost.v1.ReleaseSeatResponse
 	(*Server)(nil),                  // 14: bullpen.mcphost.v1.Server
-	(*durationpb.Duration)(nil),     // 15: google.protobuf.Duration
-	(*ServerTools)(nil),             // 16: bullpen.mcphost.v1.ServerTools
+	(*Node)(nil),                    // 15: bullpen.mcphost.v1.Node
+	(*durationpb.Duration)(nil),     // 16: google.protobuf.Duration
+	(*ServerTools)(nil),             // 17: bullpen.mcphost.v1.ServerTools
 }
 var file_bullpen_mcphost_v1_mcp_host_service_proto_depIdxs = []int32{
 	14, // 0: bullpen.mcphost.v1.ListServersResponse.servers:type_name -> bullpen.mcphost.v1.Server
-	15, // 1: bullpen.mcphost.v1.ListServerToolsRequest.wait:type_name -> google.protobuf.Duration
-	16, // 2: bullpen.mcphost.v1.ListServerToolsResponse.servers:type_name -> bullpen.mcphost.v1.ServerTools
-	15, // 3: bullpen.mcphost.v1.CallServerToolRequest.timeout:type_name -> google.protobuf.Duration
-	15, // 4: bullpen.mcphost.v1.ExchangeRequest.timeout:type_name -> google.protobuf.Duration
-	0,  // 5: bullpen.mcphost.v1.McpHostService.ListServers:input_type -> bullpen.mcphost.v1.ListServersRequest
-	2,  // 6: bullpen.mcphost.v1.McpHostService.ListServerTools:input_type -> bullpen.mcphost.v1.ListServerToolsRequest
-	4,  // 7: bullpen.mcphost.v1.McpHostService.CallServerTool:input_type -> bullpen.mcphost.v1.CallServerToolRequest
-	6,  // 8: bullpen.mcphost.v1.McpHostService.Exchange:input_type -> bullpen.mcphost.v1.ExchangeRequest
-	8,  // 9: bullpen.mcphost.v1.McpHostService.AuthorizeServer:input_type -> bullpen.mcphost.v1.AuthorizeServerRequest
-	10, // 10: bullpen.mcphost.v1.McpHostService.RestartServer:input_type -> bullpen.mcphost.v1.RestartServerRequest
-	12, // 11: bullpen.mcphost.v1.McpHostService.ReleaseSeat:input_type -> bullpen.mcphost.v1.ReleaseSeatRequest
-	1,  // 12: bullpen.mcphost.v1.McpHostService.ListServers:output_type -> bullpen.mcphost.v1.ListServersResponse
-	3,  // 13: bullpen.mcphost.v1.McpHostService.ListServerTools:output_type -> bullpen.mcphost.v1.ListServerToolsResponse
-	5,  // 14: bullpen.mcphost.v1.McpHostService.CallServerTool:output_type -> bullpen.mcphost.v1.CallServerToolResponse
-	7,  // 15: bullpen.mcphost.v1.McpHostService.Exchange:output_type -> bullpen.mcphost.v1.ExchangeResponse
-	9,  // 16: bullpen.mcphost.v1.McpHostService.AuthorizeServer:output_type -> bullpen.mcphost.v1.AuthorizeServerResponse
-	11, // 17: bullpen.mcphost.v1.McpHostService.RestartServer:output_type -> bullpen.mcphost.v1.RestartServerResponse
-	13, // 18: bullpen.mcphost.v1.McpHostService.ReleaseSeat:output_type -> bullpen.mcphost.v1.ReleaseSeatResponse
-	12, // [12:19] is the sub-list for method output_type
-	5,  // [5:12] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	15, // 1: bullpen.mcphost.v1.ListServersResponse.nodes:type_name -> bullpen.mcphost.v1.Node
+	16, // 2: bullpen.mcphost.v1.ListServerToolsRequest.wait:type_name -> google.protobuf.Duration
+	17, // 3: bullpen.mcphost.v1.ListServerToolsResponse.servers:type_name -> bullpen.mcphost.v1.ServerTools
+	16, // 4: bullpen.mcphost.v1.CallServerToolRequest.timeout:type_name -> google.protobuf.Duration
+	16, // 5: bullpen.mcphost.v1.ExchangeRequest.timeout:type_name -> google.protobuf.Duration
+	0,  // 6: bullpen.mcphost.v1.McpHostService.ListServers:input_type -> bullpen.mcphost.v1.ListServersRequest
+	2,  // 7: bullpen.mcphost.v1.McpHostService.ListServerTools:input_type -> bullpen.mcphost.v1.ListServerToolsRequest
+	4,  // 8: bullpen.mcphost.v1.McpHostService.CallServerTool:input_type -> bullpen.mcphost.v1.CallServerToolRequest
+	6,  // 9: bullpen.mcphost.v1.McpHostService.Exchange:input_type -> bullpen.mcphost.v1.ExchangeRequest
+	8,  // 10: bullpen.mcphost.v1.McpHostService.AuthorizeServer:input_type -> bullpen.mcphost.v1.AuthorizeServerRequest
+	10, // 11: bullpen.mcphost.v1.McpHostService.RestartServer:input_type -> bullpen.mcphost.v1.RestartServerRequest
+	12, // 12: bullpen.mcphost.v1.McpHostService.ReleaseSeat:input_type -> bullpen.mcphost.v1.ReleaseSeatRequest
+	1,  // 13: bullpen.mcphost.v1.McpHostService.ListServers:output_type -> bullpen.mcphost.v1.ListServersResponse
+	3,  // 14: bullpen.mcphost.v1.McpHostService.ListServerTools:output_type -> bullpen.mcphost.v1.ListServerToolsResponse
+	5,  // 15: bullpen.mcphost.v1.McpHostService.CallServerTool:output_type -> bullpen.mcphost.v1.CallServerToolResponse
+	7,  // 16: bullpen.mcphost.v1.McpHostService.Exchange:output_type -> bullpen.mcphost.v1.ExchangeResponse
+	9,  // 17: bullpen.mcphost.v1.McpHostService.AuthorizeServer:output_type -> bullpen.mcphost.v1.AuthorizeServerResponse
+	11, // 18: bullpen.mcphost.v1.McpHostService.RestartServer:output_type -> bullpen.mcphost.v1.RestartServerResponse
+	13, // 19: bullpen.mcphost.v1.McpHostService.ReleaseSeat:output_type -> bullpen.mcphost.v1.ReleaseSeatResponse
+	13, // [13:20] is the sub-list for method output_type
+	6,  // [6:13] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_mcphost_v1_mcp_host_service_proto_init() }

@@ -95,6 +95,61 @@ func (x *Server) GetInstances() []*Instance {
 	return nil
 }
 
+// Node is a process of mcphost that lives.
+type Node struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// When it last said that it lives.
+	ReportTime    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=report_time,json=reportTime,proto3" json:"report_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Node) Reset() {
+	*x = Node{}
+	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Node) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Node) ProtoMessage() {}
+
+func (x *Node) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Node.ProtoReflect.Descriptor instead.
+func (*Node) Descriptor() ([]byte, []int) {
+	return file_bullpen_mcphost_v1_server_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Node) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Node) GetReportTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ReportTime
+	}
+	return nil
+}
+
 // Instance is one child or session of a server.
 type Instance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -124,7 +179,7 @@ type Instance struct {
 
 func (x *Instance) Reset() {
 	*x = Instance{}
-	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[1]
+	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -136,7 +191,7 @@ func (x *Instance) String() string {
 func (*Instance) ProtoMessage() {}
 
 func (x *Instance) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[1]
+	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -149,7 +204,7 @@ func (x *Instance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Instance.ProtoReflect.Descriptor instead.
 func (*Instance) Descriptor() ([]byte, []int) {
-	return file_bullpen_mcphost_v1_server_proto_rawDescGZIP(), []int{1}
+	return file_bullpen_mcphost_v1_server_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Instance) GetNode() string {
@@ -251,7 +306,7 @@ type ServerTools struct {
 
 func (x *ServerTools) Reset() {
 	*x = ServerTools{}
-	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[2]
+	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -263,7 +318,7 @@ func (x *ServerTools) String() string {
 func (*ServerTools) ProtoMessage() {}
 
 func (x *ServerTools) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[2]
+	mi := &file_bullpen_mcphost_v1_server_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -276,7 +331,7 @@ func (x *ServerTools) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTools.ProtoReflect.Descriptor instead.
 func (*ServerTools) Descriptor() ([]byte, []int) {
-	return file_bullpen_mcphost_v1_server_proto_rawDescGZIP(), []int{2}
+	return file_bullpen_mcphost_v1_server_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ServerTools) GetServer() string {
@@ -358,7 +413,11 @@ const file_bullpen_mcphost_v1_server_proto_rawDesc = "" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x16\n" +
 	"\x06shared\x18\x02 \x01(\bR\x06shared\x12\x1c\n" +
 	"\ttransport\x18\x03 \x01(\tR\ttransport\x12:\n" +
-	"\tinstances\x18\x04 \x03(\v2\x1c.bullpen.mcphost.v1.InstanceR\tinstances\"\xe7\x02\n" +
+	"\tinstances\x18\x04 \x03(\v2\x1c.bullpen.mcphost.v1.InstanceR\tinstances\"W\n" +
+	"\x04Node\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12;\n" +
+	"\vreport_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"reportTime\"\xe7\x02\n" +
 	"\bInstance\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04seat\x18\x02 \x01(\tR\x04seat\x12\x14\n" +
@@ -402,22 +461,24 @@ func file_bullpen_mcphost_v1_server_proto_rawDescGZIP() []byte {
 	return file_bullpen_mcphost_v1_server_proto_rawDescData
 }
 
-var file_bullpen_mcphost_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_bullpen_mcphost_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_bullpen_mcphost_v1_server_proto_goTypes = []any{
 	(*Server)(nil),                // 0: bullpen.mcphost.v1.Server
-	(*Instance)(nil),              // 1: bullpen.mcphost.v1.Instance
-	(*ServerTools)(nil),           // 2: bullpen.mcphost.v1.ServerTools
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*Node)(nil),                  // 1: bullpen.mcphost.v1.Node
+	(*Instance)(nil),              // 2: bullpen.mcphost.v1.Instance
+	(*ServerTools)(nil),           // 3: bullpen.mcphost.v1.ServerTools
+	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
 }
 var file_bullpen_mcphost_v1_server_proto_depIdxs = []int32{
-	1, // 0: bullpen.mcphost.v1.Server.instances:type_name -> bullpen.mcphost.v1.Instance
-	3, // 1: bullpen.mcphost.v1.Instance.state_time:type_name -> google.protobuf.Timestamp
-	3, // 2: bullpen.mcphost.v1.Instance.report_time:type_name -> google.protobuf.Timestamp
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	2, // 0: bullpen.mcphost.v1.Server.instances:type_name -> bullpen.mcphost.v1.Instance
+	4, // 1: bullpen.mcphost.v1.Node.report_time:type_name -> google.protobuf.Timestamp
+	4, // 2: bullpen.mcphost.v1.Instance.state_time:type_name -> google.protobuf.Timestamp
+	4, // 3: bullpen.mcphost.v1.Instance.report_time:type_name -> google.protobuf.Timestamp
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_mcphost_v1_server_proto_init() }
@@ -431,7 +492,7 @@ func file_bullpen_mcphost_v1_server_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_mcphost_v1_server_proto_rawDesc), len(file_bullpen_mcphost_v1_server_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2162,7 +2162,8 @@ type McpServerNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// The state there: `spawn`, `initialise`, `ready`, `shutdown` or `failed`.
+	// The state there: `spawn`, `initialise`, `ready`, `shutdown` or `failed`; `not_reported` where a shared server should run and the
+	// node says nothing of it.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Children that should run.
 	Instances int32 `protobuf:"varint,3,opt,name=instances,proto3" json:"instances,omitempty"`
@@ -2170,7 +2171,7 @@ type McpServerNode struct {
 	Ready int32 `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`
 	// The first failure there, bounded.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// When the node last said so.
+	// When the node was last heard of.
 	ReportTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=report_time,json=reportTime,proto3" json:"report_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/mcphost/v1/mcp_host_events.proto.
  */
 export const file_bullpen_mcphost_v1_mcp_host_events: GenFile = /*@__PURE__*/
-  fileDesc("CihidWxscGVuL21jcGhvc3QvdjEvbWNwX2hvc3RfZXZlbnRzLnByb3RvEhJidWxscGVuLm1jcGhvc3QudjEirgIKC1NlcnZlckV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEi4KCm9jY3VyX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNlcXVlbmNlGAMgASgDEj8KEGluc3RhbmNlX2NoYW5nZWQYBCABKAsyIy5idWxscGVuLm1jcGhvc3QudjEuSW5zdGFuY2VDaGFuZ2VkSAASQQoRY2F0YWxvZ3VlX2NoYW5nZWQYBSABKAsyJC5idWxscGVuLm1jcGhvc3QudjEuQ2F0YWxvZ3VlQ2hhbmdlZEgAEj8KEHJlc291cmNlX3VwZGF0ZWQYBiABKAsyIy5idWxscGVuLm1jcGhvc3QudjEuUmVzb3VyY2VVcGRhdGVkSABCBgoEZmFjdCJcCg9JbnN0YW5jZUNoYW5nZWQSDgoGc2VydmVyGAEgASgJEgwKBG5vZGUYAiABKAkSDAoEc2VhdBgDIAEoCRINCgVzdGF0ZRgEIAEoCRIOCgZyZWFzb24YBSABKAkiQAoQQ2F0YWxvZ3VlQ2hhbmdlZBIOCgZzZXJ2ZXIYASABKAkSDAoEc2VhdBgCIAEoCRIOCgZkaWdlc3QYAyABKAkiPAoPUmVzb3VyY2VVcGRhdGVkEg4KBnNlcnZlchgBIAEoCRIMCgRzZWF0GAIgASgJEgsKA3VyaRgDIAEoCULVAQoWY29tLmJ1bGxwZW4ubWNwaG9zdC52MUISTWNwSG9zdEV2ZW50c1Byb3RvUAFaPWdpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vbWNwaG9zdC92MTttY3Bob3N0djGiAgNCTViqAhJCdWxscGVuLk1jcGhvc3QuVjHKAhJCdWxscGVuXE1jcGhvc3RcVjHiAh5CdWxscGVuXE1jcGhvc3RcVjFcR1BCTWV0YWRhdGHqAhRCdWxscGVuOjpNY3Bob3N0OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CihidWxscGVuL21jcGhvc3QvdjEvbWNwX2hvc3RfZXZlbnRzLnByb3RvEhJidWxscGVuLm1jcGhvc3QudjEi6QIKC1NlcnZlckV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEi4KCm9jY3VyX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNlcXVlbmNlGAMgASgDEj8KEGluc3RhbmNlX2NoYW5nZWQYBCABKAsyIy5idWxscGVuLm1jcGhvc3QudjEuSW5zdGFuY2VDaGFuZ2VkSAASQQoRY2F0YWxvZ3VlX2NoYW5nZWQYBSABKAsyJC5idWxscGVuLm1jcGhvc3QudjEuQ2F0YWxvZ3VlQ2hhbmdlZEgAEj8KEHJlc291cmNlX3VwZGF0ZWQYBiABKAsyIy5idWxscGVuLm1jcGhvc3QudjEuUmVzb3VyY2VVcGRhdGVkSAASOQoNbGlzdHNfY2hhbmdlZBgHIAEoCzIgLmJ1bGxwZW4ubWNwaG9zdC52MS5MaXN0c0NoYW5nZWRIAEIGCgRmYWN0IlwKD0luc3RhbmNlQ2hhbmdlZBIOCgZzZXJ2ZXIYASABKAkSDAoEbm9kZRgCIAEoCRIMCgRzZWF0GAMgASgJEg0KBXN0YXRlGAQgASgJEg4KBnJlYXNvbhgFIAEoCSJAChBDYXRhbG9ndWVDaGFuZ2VkEg4KBnNlcnZlchgBIAEoCRIMCgRzZWF0GAIgASgJEg4KBmRpZ2VzdBgDIAEoCSI8Cg9SZXNvdXJjZVVwZGF0ZWQSDgoGc2VydmVyGAEgASgJEgwKBHNlYXQYAiABKAkSCwoDdXJpGAMgASgJIlAKDExpc3RzQ2hhbmdlZBIOCgZzZXJ2ZXIYASABKAkSDAoEc2VhdBgCIAEoCRIPCgdwcm9tcHRzGAMgASgIEhEKCXJlc291cmNlcxgEIAEoCELVAQoWY29tLmJ1bGxwZW4ubWNwaG9zdC52MUISTWNwSG9zdEV2ZW50c1Byb3RvUAFaPWdpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vbWNwaG9zdC92MTttY3Bob3N0djGiAgNCTViqAhJCdWxscGVuLk1jcGhvc3QuVjHKAhJCdWxscGVuXE1jcGhvc3RcVjHiAh5CdWxscGVuXE1jcGhvc3RcVjFcR1BCTWV0YWRhdGHqAhRCdWxscGVuOjpNY3Bob3N0OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * ServerEvent is a fact about MCP servers. Topic `bullpen.mcphost.server.v1`; the key is the server's name.
@@ -70,6 +70,14 @@ export type ServerEvent = Message<"bullpen.mcphost.v1.ServerEvent"> & {
      */
     value: ResourceUpdated;
     case: "resourceUpdated";
+  } | {
+    /**
+     * A server's prompts or resources may not be those of before.
+     *
+     * @generated from field: bullpen.mcphost.v1.ListsChanged lists_changed = 7;
+     */
+    value: ListsChanged;
+    case: "listsChanged";
   } | { case: undefined; value?: undefined };
 };
 
@@ -198,4 +206,47 @@ export type ResourceUpdated = Message<"bullpen.mcphost.v1.ResourceUpdated"> & {
  */
 export const ResourceUpdatedSchema: GenMessage<ResourceUpdated> = /*@__PURE__*/
   messageDesc(file_bullpen_mcphost_v1_mcp_host_events, 3);
+
+/**
+ * ListsChanged says that a server announced other prompts, or other resources or templates of them. They are listed on demand, so
+ * nobody has compared them yet.
+ *
+ * @generated from message bullpen.mcphost.v1.ListsChanged
+ */
+export type ListsChanged = Message<"bullpen.mcphost.v1.ListsChanged"> & {
+  /**
+   * The server.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+
+  /**
+   * The seat; empty for a shared server.
+   *
+   * @generated from field: string seat = 2;
+   */
+  seat: string;
+
+  /**
+   * The prompts.
+   *
+   * @generated from field: bool prompts = 3;
+   */
+  prompts: boolean;
+
+  /**
+   * The resources, or their templates.
+   *
+   * @generated from field: bool resources = 4;
+   */
+  resources: boolean;
+};
+
+/**
+ * Describes the message bullpen.mcphost.v1.ListsChanged.
+ * Use `create(ListsChangedSchema)` to create a new message.
+ */
+export const ListsChangedSchema: GenMessage<ListsChanged> = /*@__PURE__*/
+  messageDesc(file_bullpen_mcphost_v1_mcp_host_events, 4);
 

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/mcphost/v1/server.proto.
  */
 export const file_bullpen_mcphost_v1_server: GenFile = /*@__PURE__*/
-  fileDesc("Ch9idWxscGVuL21jcGhvc3QvdjEvc2VydmVyLnByb3RvEhJidWxscGVuLm1jcGhvc3QudjEibAoGU2VydmVyEg4KBnNlcnZlchgBIAEoCRIOCgZzaGFyZWQYAiABKAgSEQoJdHJhbnNwb3J0GAMgASgJEi8KCWluc3RhbmNlcxgEIAMoCzIcLmJ1bGxwZW4ubWNwaG9zdC52MS5JbnN0YW5jZSL/AQoISW5zdGFuY2USDAoEbm9kZRgBIAEoCRIMCgRzZWF0GAIgASgJEg0KBXN0YXRlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRISCgp0b29sX2NvdW50GAUgASgFEg4KBnN0YXJ0cxgGIAEoBRIuCgpzdGF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtyZXBvcnRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQcHJvdG9jb2xfdmVyc2lvbhgJIAEoCRIZChFhdXRob3JpemF0aW9uX3VybBgKIAEoCSLFAQoLU2VydmVyVG9vbHMSDgoGc2VydmVyGAEgASgJEgsKA293bhgCIAEoCBINCgVzdGF0ZRgDIAEoCRIOCgZyZWFzb24YBCABKAkSEwoLdG9vbF9wcmVmaXgYBSABKAkSEAoIc3VyZmFjZXMYBiADKAkSEgoKdG9vbHNfanNvbhgHIAMoCRIOCgZkaWdlc3QYCCABKAkSGQoRY2FwYWJpbGl0aWVzX2pzb24YCSABKAkSFAoMaW5zdHJ1Y3Rpb25zGAogASgJQs4BChZjb20uYnVsbHBlbi5tY3Bob3N0LnYxQgtTZXJ2ZXJQcm90b1ABWj1naXRodWIuY29tL2J1bGxwZW5ocS9idWxscGVuL2dlbi9idWxscGVuL21jcGhvc3QvdjE7bWNwaG9zdHYxogIDQk1YqgISQnVsbHBlbi5NY3Bob3N0LlYxygISQnVsbHBlblxNY3Bob3N0XFYx4gIeQnVsbHBlblxNY3Bob3N0XFYxXEdQQk1ldGFkYXRh6gIUQnVsbHBlbjo6TWNwaG9zdDo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch9idWxscGVuL21jcGhvc3QvdjEvc2VydmVyLnByb3RvEhJidWxscGVuLm1jcGhvc3QudjEibAoGU2VydmVyEg4KBnNlcnZlchgBIAEoCRIOCgZzaGFyZWQYAiABKAgSEQoJdHJhbnNwb3J0GAMgASgJEi8KCWluc3RhbmNlcxgEIAMoCzIcLmJ1bGxwZW4ubWNwaG9zdC52MS5JbnN0YW5jZSJFCgROb2RlEgwKBG5vZGUYASABKAkSLwoLcmVwb3J0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIv8BCghJbnN0YW5jZRIMCgRub2RlGAEgASgJEgwKBHNlYXQYAiABKAkSDQoFc3RhdGUYAyABKAkSDgoGcmVhc29uGAQgASgJEhIKCnRvb2xfY291bnQYBSABKAUSDgoGc3RhcnRzGAYgASgFEi4KCnN0YXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3JlcG9ydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBwcm90b2NvbF92ZXJzaW9uGAkgASgJEhkKEWF1dGhvcml6YXRpb25fdXJsGAogASgJIsUBCgtTZXJ2ZXJUb29scxIOCgZzZXJ2ZXIYASABKAkSCwoDb3duGAIgASgIEg0KBXN0YXRlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRITCgt0b29sX3ByZWZpeBgFIAEoCRIQCghzdXJmYWNlcxgGIAMoCRISCgp0b29sc19qc29uGAcgAygJEg4KBmRpZ2VzdBgIIAEoCRIZChFjYXBhYmlsaXRpZXNfanNvbhgJIAEoCRIUCgxpbnN0cnVjdGlvbnMYCiABKAlCzgEKFmNvbS5idWxscGVuLm1jcGhvc3QudjFCC1NlcnZlclByb3RvUAFaPWdpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vbWNwaG9zdC92MTttY3Bob3N0djGiAgNCTViqAhJCdWxscGVuLk1jcGhvc3QuVjHKAhJCdWxscGVuXE1jcGhvc3RcVjHiAh5CdWxscGVuXE1jcGhvc3RcVjFcR1BCTWV0YWRhdGHqAhRCdWxscGVuOjpNY3Bob3N0OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Server is a declared server on every node that reports it.
@@ -55,6 +55,34 @@ export type Server = Message<"bullpen.mcphost.v1.Server"> & {
  */
 export const ServerSchema: GenMessage<Server> = /*@__PURE__*/
   messageDesc(file_bullpen_mcphost_v1_server, 0);
+
+/**
+ * Node is a process of mcphost that lives.
+ *
+ * @generated from message bullpen.mcphost.v1.Node
+ */
+export type Node = Message<"bullpen.mcphost.v1.Node"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string node = 1;
+   */
+  node: string;
+
+  /**
+   * When it last said that it lives.
+   *
+   * @generated from field: google.protobuf.Timestamp report_time = 2;
+   */
+  reportTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message bullpen.mcphost.v1.Node.
+ * Use `create(NodeSchema)` to create a new message.
+ */
+export const NodeSchema: GenMessage<Node> = /*@__PURE__*/
+  messageDesc(file_bullpen_mcphost_v1_server, 1);
 
 /**
  * Instance is one child or session of a server.
@@ -138,7 +166,7 @@ export type Instance = Message<"bullpen.mcphost.v1.Instance"> & {
  * Use `create(InstanceSchema)` to create a new message.
  */
 export const InstanceSchema: GenMessage<Instance> = /*@__PURE__*/
-  messageDesc(file_bullpen_mcphost_v1_server, 1);
+  messageDesc(file_bullpen_mcphost_v1_server, 2);
 
 /**
  * ServerTools is what one server brings.
@@ -222,5 +250,5 @@ export type ServerTools = Message<"bullpen.mcphost.v1.ServerTools"> & {
  * Use `create(ServerToolsSchema)` to create a new message.
  */
 export const ServerToolsSchema: GenMessage<ServerTools> = /*@__PURE__*/
-  messageDesc(file_bullpen_mcphost_v1_server, 2);
+  messageDesc(file_bullpen_mcphost_v1_server, 3);
 

@@ -1200,7 +1200,8 @@ export type McpServerNode = Message<"bullpen.toolregistry.v1.McpServerNode"> & {
   node: string;
 
   /**
-   * The state there: `spawn`, `initialise`, `ready`, `shutdown` or `failed`.
+   * The state there: `spawn`, `initialise`, `ready`, `shutdown` or `failed`; `not_reported` where a shared server should run and the
+   * node says nothing of it.
    *
    * @generated from field: string state = 2;
    */
@@ -1228,7 +1229,7 @@ export type McpServerNode = Message<"bullpen.toolregistry.v1.McpServerNode"> & {
   reason: string;
 
   /**
-   * When the node last said so.
+   * When the node was last heard of.
    *
    * @generated from field: google.protobuf.Timestamp report_time = 6;
    */
