@@ -46,6 +46,10 @@ func TestASeatsChildrenRunOnOneNodeAndMoveWhenItGoes(t *testing.T) {
 		answer, err := second.ListServers(t.Context(), &mcphostv1.ListServersRequest{})
 		require.NoError(t, err)
 		gh, wiki := answer.GetServers()[0].GetInstances(), answer.GetServers()[1].GetInstances()
+		nodes := answer.GetNodes()
+		require.Len(t, nodes, 2)
+		require.Equal(t, "n1", nodes[0].GetNode())
+		require.NotNil(t, nodes[1].GetReportTime())
 		return len(gh) == 1 && gh[0].GetNode() == "n1" && gh[0].GetSeat() == "ada" && gh[0].GetState() == "ready" && len(wiki) == 2
 	}, 10*time.Second, 10*time.Millisecond)
 

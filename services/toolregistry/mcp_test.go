@@ -236,9 +236,15 @@ func TestListsOverPlainHTTP(t *testing.T) {
 	wiki, _ := all[0].(map[string]any)
 	gh, _ := all[1].(map[string]any)
 	require.Equal(t, "not_reported", wiki["state"])
+	cells, _ := wiki["nodes"].([]any)
+	require.Len(t, cells, 2, "one for each node that lives")
+	cell, _ := cells[1].(map[string]any)
+	require.Equal(t, "n2", cell["node"])
+	require.Equal(t, "not_reported", cell["state"])
 	require.Equal(t, "failing", gh["state"])
 	require.Equal(t, "bad token", gh["reason"])
 	require.Equal(t, "ada", gh["seat"])
+	require.Len(t, gh["nodes"], 1, "no other node has to run it")
 
 	for _, path := range []string{"/tools", "/mcp-servers"} {
 		for _, token := range []string{"", "bad"} {

@@ -98,7 +98,7 @@ func (n *neighbours) VerifyToken(ctx context.Context, req *toolv1.VerifyTokenReq
 func (n *neighbours) ListServers(context.Context, *mcphostv1.ListServersRequest) (*mcphostv1.ListServersResponse, error) {
 	return &mcphostv1.ListServersResponse{Servers: []*mcphostv1.Server{
 		{Server: "gh", Instances: []*mcphostv1.Instance{{Node: "n1", Seat: "ada", State: "failed", Reason: "bad token"}}},
-	}}, nil
+	}, Nodes: []*mcphostv1.Node{{Node: "n1"}, {Node: "n2"}}}, nil
 }
 
 // bring changes what servers bring to a seat.

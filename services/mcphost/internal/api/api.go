@@ -52,11 +52,15 @@ func (h *Handler) ListServers(ctx context.Context, _ *mcphostv1.ListServersReque
 	if err != nil {
 		return nil, err
 	}
+	live, err := h.Store.Live(ctx, fleet.Silence)
+	if err != nil {
+		return nil, err
+	}
 	pages, err := h.Authorizer.Pages(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &mcphostv1.ListServersResponse{Servers: serversToProto(company.GetMcpServers(), reports, pages)}, nil
+	return &mcphostv1.ListServersResponse{Servers: serversToProto(company.GetMcpServers(), reports, pages), Nodes: nodesToProto(live)}, nil
 }
 
 // ListServerTools implements [mcphostv1connect.McpHostServiceHandler].

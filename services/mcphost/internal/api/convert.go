@@ -40,6 +40,14 @@ func serversToProto(declared []*companyv1.McpServer, reports []store.Report, pag
 	return all
 }
 
+func nodesToProto(live []store.Beat) []*mcphostv1.Node {
+	nodes := make([]*mcphostv1.Node, 0, len(live))
+	for _, n := range live {
+		nodes = append(nodes, &mcphostv1.Node{Node: n.Node, ReportTime: timestamppb.New(n.At)})
+	}
+	return nodes
+}
+
 // maxListing is how much of tools an answer can carry, with what stands around them.
 const maxListing = 30 << 20
 

@@ -27,6 +27,9 @@ returning xmax = 0`
 select node, url from nodes
 where node <> $1 and url <> '' and reported_at > now() - make_interval(secs => $2) order by node`
 
+	listLive = `
+select node, reported_at from nodes where reported_at > now() - make_interval(secs => $1) order by node`
+
 	listOthers = `
 select node from nodes where node <> $1
 union select node from seat_leases where node <> $1`
@@ -52,6 +55,21 @@ func (s *Store) Peers(ctx context.Context, silence time.Duration) ([]Node, error
 		return nil, fmt.Errorf("list the other nodes: %w", err)
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Node])
+}
+
+// Beat is when a node last said that it lives.
+type Beat struct {
+	Node string
+	At   time.Time
+}
+
+// Live answers the nodes that reported within silence, this one among them, by name.
+func (s *Store) Live(ctx context.Context, silence time.Duration) ([]Beat, error) {
+	rows, err := s.pool.Query(ctx, listLive, silence.Seconds())
+	if err != nil {
+		return nil, fmt.Errorf("list the live nodes: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Beat])
 }
 
 // Others answers the names of all other nodes that left anything here, dead ones among them.

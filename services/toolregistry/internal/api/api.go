@@ -24,6 +24,7 @@ import (
 // Host is what the handler asks of mcphost; its generated client is one.
 type Host interface {
 	ListServers(ctx context.Context, req *mcphostv1.ListServersRequest) (*mcphostv1.ListServersResponse, error)
+	RestartServer(ctx context.Context, req *mcphostv1.RestartServerRequest) (*mcphostv1.RestartServerResponse, error)
 }
 
 // Options are what a handler needs.
@@ -77,7 +78,7 @@ func (h *Handler) ListMcpServers(ctx context.Context, _ *toolregistryv1.ListMcpS
 	}
 	company := h.Company(ctx, "")
 	reported, err := h.Host.ListServers(ctx, &mcphostv1.ListServersRequest{})
-	all := servers.Summarise(company, reported.GetServers())
+	all := servers.Summarise(company, reported)
 	if err != nil {
 		h.Log.WarnContext(ctx, "mcp servers cannot be listed", "error", err)
 		for _, server := range all {

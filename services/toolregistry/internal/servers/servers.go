@@ -23,7 +23,7 @@ const (
 	Failing = "failing"
 	// NotStarted: none has settled.
 	NotStarted = "not_started"
-	// NotReported: no node says anything of it.
+	// NotReported: no node says anything of it. In a node's cell: it should run there, and that node does not.
 	NotReported = "not_reported"
 )
 
@@ -33,24 +33,28 @@ const (
 )
 
 // Summarise answers every declared server in the order of the document, and after them those that a node still runs from an
-// earlier revision. company may be nil.
-func Summarise(company *companyv1.Company, reported []*mcphostv1.Server) []*toolregistryv1.McpServerStatus {
+// earlier revision. A shared server has a cell for each node that lives, as it should run on all of them; another one has cells for
+// those that run it for a seat. company and reported may be nil.
+func Summarise(company *companyv1.Company, reported *mcphostv1.ListServersResponse) []*toolregistryv1.McpServerStatus {
 	byName := map[string]*mcphostv1.Server{}
-	for _, server := range reported {
+	for _, server := range reported.GetServers() {
 		byName[server.GetServer()] = server
 	}
 	var all []*toolregistryv1.McpServerStatus
 	for _, declared := range company.GetMcpServers() {
-		report, ok := byName[declared.GetName()]
+		report := byName[declared.GetName()]
 		delete(byName, declared.GetName())
 		status := summarise(report.GetInstances())
 		status.Server, status.Shared, status.Transport = declared.GetName(), declared.GetShared(), declared.GetTransport()
-		if !ok {
+		if silent := len(report.GetInstances()) == 0; silent && (declared.GetShared() || len(reported.GetNodes()) == 0) {
 			status.State = NotReported
+		}
+		if declared.GetShared() {
+			miss(status, reported.GetNodes())
 		}
 		all = append(all, status)
 	}
-	for _, server := range reported {
+	for _, server := range reported.GetServers() {
 		if byName[server.GetServer()] == nil {
 			continue
 		}
@@ -88,7 +92,7 @@ func summarise(instances []*mcphostv1.Instance) *toolregistryv1.McpServerStatus 
 			}
 		}
 	}
-	slices.SortFunc(status.GetNodes(), func(a, b *toolregistryv1.McpServerNode) int { return cmp.Compare(a.GetNode(), b.GetNode()) })
+	sortNodes(status)
 	status.Reason, status.Seat = first.GetReason(), first.GetSeat()
 	switch {
 	case good > 0 && bad > 0:
@@ -101,6 +105,24 @@ func summarise(instances []*mcphostv1.Instance) *toolregistryv1.McpServerStatus 
 		status.State = NotStarted
 	}
 	return status
+}
+
+// miss adds a cell for each live node that says nothing of the server.
+func miss(status *toolregistryv1.McpServerStatus, live []*mcphostv1.Node) {
+	reports := map[string]bool{}
+	for _, n := range status.GetNodes() {
+		reports[n.GetNode()] = true
+	}
+	for _, n := range live {
+		if !reports[n.GetNode()] {
+			status.Nodes = append(status.Nodes, &toolregistryv1.McpServerNode{Node: n.GetNode(), State: NotReported, ReportTime: n.GetReportTime()})
+		}
+	}
+	sortNodes(status)
+}
+
+func sortNodes(status *toolregistryv1.McpServerStatus) {
+	slices.SortFunc(status.GetNodes(), func(a, b *toolregistryv1.McpServerNode) int { return cmp.Compare(a.GetNode(), b.GetNode()) })
 }
 
 // add counts a child into its node's cell. The cell shows the worst state of the node's children.
