@@ -33,7 +33,33 @@ func (a *app) servers() *cobra.Command {
 			return a.serverTable(response.GetServers())
 		},
 	}
-	cmd.AddCommand(a.showServer(), a.putServer())
+	cmd.AddCommand(a.showServer(), a.putServer(), a.restartServer())
+	return cmd
+}
+
+func (a *app) restartServer() *cobra.Command {
+	var seat string
+	cmd := &cobra.Command{
+		Use:   "restart NAME",
+		Short: "Start a server's instances anew on every node, as after a secret was rotated",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.registryClient()
+			if err != nil {
+				return err
+			}
+			response, err := client.RestartMcpServer(operator(cmd.Context()), &toolregistryv1.RestartMcpServerRequest{Server: args[0], Seat: seat})
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printMessage(response)
+			}
+			_, err = fmt.Fprintf(a.Out, "%s: instances that start anew: %d.\n", args[0], response.GetRestarted())
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&seat, "seat", "", "only the instance of this seat")
 	return cmd
 }
 

@@ -519,6 +519,107 @@ func (x *ListMcpServersResponse) GetServers() []*McpServerStatus {
 	return nil
 }
 
+// RestartMcpServerRequest names a server.
+type RestartMcpServerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server.
+	Server string `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	// Only this seat's instance; empty for all.
+	Seat          string `protobuf:"bytes,2,opt,name=seat,proto3" json:"seat,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestartMcpServerRequest) Reset() {
+	*x = RestartMcpServerRequest{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestartMcpServerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestartMcpServerRequest) ProtoMessage() {}
+
+func (x *RestartMcpServerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestartMcpServerRequest.ProtoReflect.Descriptor instead.
+func (*RestartMcpServerRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RestartMcpServerRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *RestartMcpServerRequest) GetSeat() string {
+	if x != nil {
+		return x.Seat
+	}
+	return ""
+}
+
+// RestartMcpServerResponse counts.
+type RestartMcpServerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Instances that were ended.
+	Restarted     int32 `protobuf:"varint,1,opt,name=restarted,proto3" json:"restarted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestartMcpServerResponse) Reset() {
+	*x = RestartMcpServerResponse{}
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestartMcpServerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestartMcpServerResponse) ProtoMessage() {}
+
+func (x *RestartMcpServerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestartMcpServerResponse.ProtoReflect.Descriptor instead.
+func (*RestartMcpServerResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RestartMcpServerResponse) GetRestarted() int32 {
+	if x != nil {
+		return x.Restarted
+	}
+	return 0
+}
+
 // ListCallsRequest narrows the audit.
 type ListCallsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -550,7 +651,7 @@ type ListCallsRequest struct {
 
 func (x *ListCallsRequest) Reset() {
 	*x = ListCallsRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[7]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -562,7 +663,7 @@ func (x *ListCallsRequest) String() string {
 func (*ListCallsRequest) ProtoMessage() {}
 
 func (x *ListCallsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[7]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -575,7 +676,7 @@ func (x *ListCallsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCallsRequest.ProtoReflect.Descriptor instead.
 func (*ListCallsRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{7}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListCallsRequest) GetSeat() string {
@@ -668,7 +769,7 @@ type ListCallsResponse struct {
 
 func (x *ListCallsResponse) Reset() {
 	*x = ListCallsResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[8]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -680,7 +781,7 @@ func (x *ListCallsResponse) String() string {
 func (*ListCallsResponse) ProtoMessage() {}
 
 func (x *ListCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[8]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -693,7 +794,7 @@ func (x *ListCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCallsResponse.ProtoReflect.Descriptor instead.
 func (*ListCallsResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{8}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListCallsResponse) GetCalls() []*CallRecord {
@@ -721,7 +822,7 @@ type RestoreCallsRequest struct {
 
 func (x *RestoreCallsRequest) Reset() {
 	*x = RestoreCallsRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[9]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +834,7 @@ func (x *RestoreCallsRequest) String() string {
 func (*RestoreCallsRequest) ProtoMessage() {}
 
 func (x *RestoreCallsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[9]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +847,7 @@ func (x *RestoreCallsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreCallsRequest.ProtoReflect.Descriptor instead.
 func (*RestoreCallsRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{9}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RestoreCallsRequest) GetCalls() []*CallRecord {
@@ -767,7 +868,7 @@ type GetCallRequest struct {
 
 func (x *GetCallRequest) Reset() {
 	*x = GetCallRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[10]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +880,7 @@ func (x *GetCallRequest) String() string {
 func (*GetCallRequest) ProtoMessage() {}
 
 func (x *GetCallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[10]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +893,7 @@ func (x *GetCallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCallRequest.ProtoReflect.Descriptor instead.
 func (*GetCallRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{10}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetCallRequest) GetAuditId() string {
@@ -813,7 +914,7 @@ type GetCallResponse struct {
 
 func (x *GetCallResponse) Reset() {
 	*x = GetCallResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[11]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +926,7 @@ func (x *GetCallResponse) String() string {
 func (*GetCallResponse) ProtoMessage() {}
 
 func (x *GetCallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[11]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +939,7 @@ func (x *GetCallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCallResponse.ProtoReflect.Descriptor instead.
 func (*GetCallResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{11}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetCallResponse) GetCall() *CallRecord {
@@ -865,7 +966,7 @@ type ListApprovalsRequest struct {
 
 func (x *ListApprovalsRequest) Reset() {
 	*x = ListApprovalsRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[12]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +978,7 @@ func (x *ListApprovalsRequest) String() string {
 func (*ListApprovalsRequest) ProtoMessage() {}
 
 func (x *ListApprovalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[12]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +991,7 @@ func (x *ListApprovalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListApprovalsRequest.ProtoReflect.Descriptor instead.
 func (*ListApprovalsRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{12}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListApprovalsRequest) GetState() string {
@@ -934,7 +1035,7 @@ type ListApprovalsResponse struct {
 
 func (x *ListApprovalsResponse) Reset() {
 	*x = ListApprovalsResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[13]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1047,7 @@ func (x *ListApprovalsResponse) String() string {
 func (*ListApprovalsResponse) ProtoMessage() {}
 
 func (x *ListApprovalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[13]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1060,7 @@ func (x *ListApprovalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListApprovalsResponse.ProtoReflect.Descriptor instead.
 func (*ListApprovalsResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{13}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListApprovalsResponse) GetApprovals() []*Approval {
@@ -991,7 +1092,7 @@ type DecideApprovalRequest struct {
 
 func (x *DecideApprovalRequest) Reset() {
 	*x = DecideApprovalRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[14]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1104,7 @@ func (x *DecideApprovalRequest) String() string {
 func (*DecideApprovalRequest) ProtoMessage() {}
 
 func (x *DecideApprovalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[14]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1117,7 @@ func (x *DecideApprovalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApprovalRequest.ProtoReflect.Descriptor instead.
 func (*DecideApprovalRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{14}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DecideApprovalRequest) GetApprovalId() string {
@@ -1051,7 +1152,7 @@ type DecideApprovalResponse struct {
 
 func (x *DecideApprovalResponse) Reset() {
 	*x = DecideApprovalResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[15]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1164,7 @@ func (x *DecideApprovalResponse) String() string {
 func (*DecideApprovalResponse) ProtoMessage() {}
 
 func (x *DecideApprovalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[15]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1177,7 @@ func (x *DecideApprovalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideApprovalResponse.ProtoReflect.Descriptor instead.
 func (*DecideApprovalResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{15}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DecideApprovalResponse) GetApproval() *Approval {
@@ -1097,7 +1198,7 @@ type CancelApprovalRequest struct {
 
 func (x *CancelApprovalRequest) Reset() {
 	*x = CancelApprovalRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[16]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1210,7 @@ func (x *CancelApprovalRequest) String() string {
 func (*CancelApprovalRequest) ProtoMessage() {}
 
 func (x *CancelApprovalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[16]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1223,7 @@ func (x *CancelApprovalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelApprovalRequest.ProtoReflect.Descriptor instead.
 func (*CancelApprovalRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{16}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CancelApprovalRequest) GetApprovalId() string {
@@ -1143,7 +1244,7 @@ type CancelApprovalResponse struct {
 
 func (x *CancelApprovalResponse) Reset() {
 	*x = CancelApprovalResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[17]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1256,7 @@ func (x *CancelApprovalResponse) String() string {
 func (*CancelApprovalResponse) ProtoMessage() {}
 
 func (x *CancelApprovalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[17]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1269,7 @@ func (x *CancelApprovalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelApprovalResponse.ProtoReflect.Descriptor instead.
 func (*CancelApprovalResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{17}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CancelApprovalResponse) GetApproval() *Approval {
@@ -1193,7 +1294,7 @@ type ExplainToolRequest struct {
 
 func (x *ExplainToolRequest) Reset() {
 	*x = ExplainToolRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[18]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1306,7 @@ func (x *ExplainToolRequest) String() string {
 func (*ExplainToolRequest) ProtoMessage() {}
 
 func (x *ExplainToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[18]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1319,7 @@ func (x *ExplainToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainToolRequest.ProtoReflect.Descriptor instead.
 func (*ExplainToolRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{18}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExplainToolRequest) GetSeat() string {
@@ -1263,7 +1364,7 @@ type ExplainToolResponse struct {
 
 func (x *ExplainToolResponse) Reset() {
 	*x = ExplainToolResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[19]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1376,7 @@ func (x *ExplainToolResponse) String() string {
 func (*ExplainToolResponse) ProtoMessage() {}
 
 func (x *ExplainToolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[19]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1389,7 @@ func (x *ExplainToolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainToolResponse.ProtoReflect.Descriptor instead.
 func (*ExplainToolResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{19}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExplainToolResponse) GetListed() bool {
@@ -1350,7 +1451,7 @@ type SimulatePolicyRequest struct {
 
 func (x *SimulatePolicyRequest) Reset() {
 	*x = SimulatePolicyRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[20]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1463,7 @@ func (x *SimulatePolicyRequest) String() string {
 func (*SimulatePolicyRequest) ProtoMessage() {}
 
 func (x *SimulatePolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[20]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1476,7 @@ func (x *SimulatePolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatePolicyRequest.ProtoReflect.Descriptor instead.
 func (*SimulatePolicyRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{20}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SimulatePolicyRequest) GetPolicyYaml() string {
@@ -1421,7 +1522,7 @@ type SimulatePolicyResponse struct {
 
 func (x *SimulatePolicyResponse) Reset() {
 	*x = SimulatePolicyResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[21]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1534,7 @@ func (x *SimulatePolicyResponse) String() string {
 func (*SimulatePolicyResponse) ProtoMessage() {}
 
 func (x *SimulatePolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[21]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1547,7 @@ func (x *SimulatePolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatePolicyResponse.ProtoReflect.Descriptor instead.
 func (*SimulatePolicyResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{21}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SimulatePolicyResponse) GetExamined() int32 {
@@ -1481,7 +1582,7 @@ type ListToolChangesRequest struct {
 
 func (x *ListToolChangesRequest) Reset() {
 	*x = ListToolChangesRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[22]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1594,7 @@ func (x *ListToolChangesRequest) String() string {
 func (*ListToolChangesRequest) ProtoMessage() {}
 
 func (x *ListToolChangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[22]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1607,7 @@ func (x *ListToolChangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolChangesRequest.ProtoReflect.Descriptor instead.
 func (*ListToolChangesRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{22}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListToolChangesRequest) GetServer() string {
@@ -1527,7 +1628,7 @@ type ListToolChangesResponse struct {
 
 func (x *ListToolChangesResponse) Reset() {
 	*x = ListToolChangesResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[23]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +1640,7 @@ func (x *ListToolChangesResponse) String() string {
 func (*ListToolChangesResponse) ProtoMessage() {}
 
 func (x *ListToolChangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[23]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +1653,7 @@ func (x *ListToolChangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolChangesResponse.ProtoReflect.Descriptor instead.
 func (*ListToolChangesResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{23}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListToolChangesResponse) GetChanges() []*ToolChange {
@@ -1577,7 +1678,7 @@ type AcceptToolChangeRequest struct {
 
 func (x *AcceptToolChangeRequest) Reset() {
 	*x = AcceptToolChangeRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[24]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1690,7 @@ func (x *AcceptToolChangeRequest) String() string {
 func (*AcceptToolChangeRequest) ProtoMessage() {}
 
 func (x *AcceptToolChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[24]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1703,7 @@ func (x *AcceptToolChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptToolChangeRequest.ProtoReflect.Descriptor instead.
 func (*AcceptToolChangeRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{24}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AcceptToolChangeRequest) GetServer() string {
@@ -1635,7 +1736,7 @@ type AcceptToolChangeResponse struct {
 
 func (x *AcceptToolChangeResponse) Reset() {
 	*x = AcceptToolChangeResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[25]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1748,7 @@ func (x *AcceptToolChangeResponse) String() string {
 func (*AcceptToolChangeResponse) ProtoMessage() {}
 
 func (x *AcceptToolChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[25]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1761,7 @@ func (x *AcceptToolChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptToolChangeResponse.ProtoReflect.Descriptor instead.
 func (*AcceptToolChangeResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{25}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{27}
 }
 
 // ListToolSkillsRequest asks for the skills.
@@ -1674,7 +1775,7 @@ type ListToolSkillsRequest struct {
 
 func (x *ListToolSkillsRequest) Reset() {
 	*x = ListToolSkillsRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[26]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1787,7 @@ func (x *ListToolSkillsRequest) String() string {
 func (*ListToolSkillsRequest) ProtoMessage() {}
 
 func (x *ListToolSkillsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[26]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1800,7 @@ func (x *ListToolSkillsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolSkillsRequest.ProtoReflect.Descriptor instead.
 func (*ListToolSkillsRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{26}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListToolSkillsRequest) GetSeat() string {
@@ -1722,7 +1823,7 @@ type ListToolSkillsResponse struct {
 
 func (x *ListToolSkillsResponse) Reset() {
 	*x = ListToolSkillsResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[27]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1835,7 @@ func (x *ListToolSkillsResponse) String() string {
 func (*ListToolSkillsResponse) ProtoMessage() {}
 
 func (x *ListToolSkillsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[27]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1848,7 @@ func (x *ListToolSkillsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListToolSkillsResponse.ProtoReflect.Descriptor instead.
 func (*ListToolSkillsResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{27}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListToolSkillsResponse) GetSkills() []*ToolSkill {
@@ -1775,7 +1876,7 @@ type LoadToolSkillRequest struct {
 
 func (x *LoadToolSkillRequest) Reset() {
 	*x = LoadToolSkillRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[28]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +1888,7 @@ func (x *LoadToolSkillRequest) String() string {
 func (*LoadToolSkillRequest) ProtoMessage() {}
 
 func (x *LoadToolSkillRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[28]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +1901,7 @@ func (x *LoadToolSkillRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadToolSkillRequest.ProtoReflect.Descriptor instead.
 func (*LoadToolSkillRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{28}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LoadToolSkillRequest) GetKey() string {
@@ -1825,7 +1926,7 @@ type LoadToolSkillResponse struct {
 
 func (x *LoadToolSkillResponse) Reset() {
 	*x = LoadToolSkillResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[29]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1938,7 @@ func (x *LoadToolSkillResponse) String() string {
 func (*LoadToolSkillResponse) ProtoMessage() {}
 
 func (x *LoadToolSkillResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[29]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1951,7 @@ func (x *LoadToolSkillResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadToolSkillResponse.ProtoReflect.Descriptor instead.
 func (*LoadToolSkillResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{29}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LoadToolSkillResponse) GetKey() string {
@@ -1887,7 +1988,7 @@ type ReadToolResultRequest struct {
 
 func (x *ReadToolResultRequest) Reset() {
 	*x = ReadToolResultRequest{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[30]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +2000,7 @@ func (x *ReadToolResultRequest) String() string {
 func (*ReadToolResultRequest) ProtoMessage() {}
 
 func (x *ReadToolResultRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[30]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2013,7 @@ func (x *ReadToolResultRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadToolResultRequest.ProtoReflect.Descriptor instead.
 func (*ReadToolResultRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{30}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReadToolResultRequest) GetCallRef() string {
@@ -1944,7 +2045,7 @@ type ReadToolResultResponse struct {
 
 func (x *ReadToolResultResponse) Reset() {
 	*x = ReadToolResultResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[31]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1956,7 +2057,7 @@ func (x *ReadToolResultResponse) String() string {
 func (*ReadToolResultResponse) ProtoMessage() {}
 
 func (x *ReadToolResultResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[31]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1969,7 +2070,7 @@ func (x *ReadToolResultResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadToolResultResponse.ProtoReflect.Descriptor instead.
 func (*ReadToolResultResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{31}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReadToolResultResponse) GetText() string {
@@ -2004,7 +2105,7 @@ type RestoreCallsResponse struct {
 
 func (x *RestoreCallsResponse) Reset() {
 	*x = RestoreCallsResponse{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[32]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2117,7 @@ func (x *RestoreCallsResponse) String() string {
 func (*RestoreCallsResponse) ProtoMessage() {}
 
 func (x *RestoreCallsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[32]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2130,7 @@ func (x *RestoreCallsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreCallsResponse.ProtoReflect.Descriptor instead.
 func (*RestoreCallsResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{32}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RestoreCallsResponse) GetRestored() int32 {
@@ -2066,7 +2167,7 @@ type McpServerStatus struct {
 
 func (x *McpServerStatus) Reset() {
 	*x = McpServerStatus{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[33]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2179,7 @@ func (x *McpServerStatus) String() string {
 func (*McpServerStatus) ProtoMessage() {}
 
 func (x *McpServerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[33]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2192,7 @@ func (x *McpServerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpServerStatus.ProtoReflect.Descriptor instead.
 func (*McpServerStatus) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{33}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *McpServerStatus) GetServer() string {
@@ -2179,7 +2280,7 @@ type McpServerNode struct {
 
 func (x *McpServerNode) Reset() {
 	*x = McpServerNode{}
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[34]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2292,7 @@ func (x *McpServerNode) String() string {
 func (*McpServerNode) ProtoMessage() {}
 
 func (x *McpServerNode) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[34]
+	mi := &file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2305,7 @@ func (x *McpServerNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpServerNode.ProtoReflect.Descriptor instead.
 func (*McpServerNode) Descriptor() ([]byte, []int) {
-	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{34}
+	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *McpServerNode) GetNode() string {
@@ -2290,7 +2391,13 @@ const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"approvalId\"\x17\n" +
 	"\x15ListMcpServersRequest\"\\\n" +
 	"\x16ListMcpServersResponse\x12B\n" +
-	"\aservers\x18\x01 \x03(\v2(.bullpen.toolregistry.v1.McpServerStatusR\aservers\"\xc3\x03\n" +
+	"\aservers\x18\x01 \x03(\v2(.bullpen.toolregistry.v1.McpServerStatusR\aservers\"Z\n" +
+	"\x17RestartMcpServerRequest\x12\"\n" +
+	"\x06server\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06server\x12\x1b\n" +
+	"\x04seat\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\"8\n" +
+	"\x18RestartMcpServerResponse\x12\x1c\n" +
+	"\trestarted\x18\x01 \x01(\x05R\trestarted\"\xc3\x03\n" +
 	"\x10ListCallsRequest\x12\x1b\n" +
 	"\x04seat\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12\x1c\n" +
 	"\x04tool\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x04tool\x12 \n" +
@@ -2417,11 +2524,12 @@ const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\x05ready\x18\x04 \x01(\x05R\x05ready\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12;\n" +
 	"\vreport_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"reportTime2\x93\x0f\n" +
+	"reportTime2\x8c\x10\n" +
 	"\x13ToolRegistryService\x12g\n" +
 	"\tListTools\x12).bullpen.toolregistry.v1.ListToolsRequest\x1a*.bullpen.toolregistry.v1.ListToolsResponse\"\x03\x90\x02\x01\x12_\n" +
 	"\bCallTool\x12(.bullpen.toolregistry.v1.CallToolRequest\x1a).bullpen.toolregistry.v1.CallToolResponse\x12v\n" +
-	"\x0eListMcpServers\x12..bullpen.toolregistry.v1.ListMcpServersRequest\x1a/.bullpen.toolregistry.v1.ListMcpServersResponse\"\x03\x90\x02\x01\x12g\n" +
+	"\x0eListMcpServers\x12..bullpen.toolregistry.v1.ListMcpServersRequest\x1a/.bullpen.toolregistry.v1.ListMcpServersResponse\"\x03\x90\x02\x01\x12w\n" +
+	"\x10RestartMcpServer\x120.bullpen.toolregistry.v1.RestartMcpServerRequest\x1a1.bullpen.toolregistry.v1.RestartMcpServerResponse\x12g\n" +
 	"\tListCalls\x12).bullpen.toolregistry.v1.ListCallsRequest\x1a*.bullpen.toolregistry.v1.ListCallsResponse\"\x03\x90\x02\x01\x12k\n" +
 	"\fRestoreCalls\x12,.bullpen.toolregistry.v1.RestoreCallsRequest\x1a-.bullpen.toolregistry.v1.RestoreCallsResponse\x12a\n" +
 	"\aGetCall\x12'.bullpen.toolregistry.v1.GetCallRequest\x1a(.bullpen.toolregistry.v1.GetCallResponse\"\x03\x90\x02\x01\x12s\n" +
@@ -2451,7 +2559,7 @@ func file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescGZIP() []by
 	return file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDescData
 }
 
-var file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_bullpen_toolregistry_v1_tool_registry_service_proto_goTypes = []any{
 	(*ListToolsRequest)(nil),         // 0: bullpen.toolregistry.v1.ListToolsRequest
 	(*ListToolsResponse)(nil),        // 1: bullpen.toolregistry.v1.ListToolsResponse
@@ -2460,106 +2568,110 @@ var file_bullpen_toolregistry_v1_tool_registry_service_proto_goTypes = []any{
 	(*CallToolResponse)(nil),         // 4: bullpen.toolregistry.v1.CallToolResponse
 	(*ListMcpServersRequest)(nil),    // 5: bullpen.toolregistry.v1.ListMcpServersRequest
 	(*ListMcpServersResponse)(nil),   // 6: bullpen.toolregistry.v1.ListMcpServersResponse
-	(*ListCallsRequest)(nil),         // 7: bullpen.toolregistry.v1.ListCallsRequest
-	(*ListCallsResponse)(nil),        // 8: bullpen.toolregistry.v1.ListCallsResponse
-	(*RestoreCallsRequest)(nil),      // 9: bullpen.toolregistry.v1.RestoreCallsRequest
-	(*GetCallRequest)(nil),           // 10: bullpen.toolregistry.v1.GetCallRequest
-	(*GetCallResponse)(nil),          // 11: bullpen.toolregistry.v1.GetCallResponse
-	(*ListApprovalsRequest)(nil),     // 12: bullpen.toolregistry.v1.ListApprovalsRequest
-	(*ListApprovalsResponse)(nil),    // 13: bullpen.toolregistry.v1.ListApprovalsResponse
-	(*DecideApprovalRequest)(nil),    // 14: bullpen.toolregistry.v1.DecideApprovalRequest
-	(*DecideApprovalResponse)(nil),   // 15: bullpen.toolregistry.v1.DecideApprovalResponse
-	(*CancelApprovalRequest)(nil),    // 16: bullpen.toolregistry.v1.CancelApprovalRequest
-	(*CancelApprovalResponse)(nil),   // 17: bullpen.toolregistry.v1.CancelApprovalResponse
-	(*ExplainToolRequest)(nil),       // 18: bullpen.toolregistry.v1.ExplainToolRequest
-	(*ExplainToolResponse)(nil),      // 19: bullpen.toolregistry.v1.ExplainToolResponse
-	(*SimulatePolicyRequest)(nil),    // 20: bullpen.toolregistry.v1.SimulatePolicyRequest
-	(*SimulatePolicyResponse)(nil),   // 21: bullpen.toolregistry.v1.SimulatePolicyResponse
-	(*ListToolChangesRequest)(nil),   // 22: bullpen.toolregistry.v1.ListToolChangesRequest
-	(*ListToolChangesResponse)(nil),  // 23: bullpen.toolregistry.v1.ListToolChangesResponse
-	(*AcceptToolChangeRequest)(nil),  // 24: bullpen.toolregistry.v1.AcceptToolChangeRequest
-	(*AcceptToolChangeResponse)(nil), // 25: bullpen.toolregistry.v1.AcceptToolChangeResponse
-	(*ListToolSkillsRequest)(nil),    // 26: bullpen.toolregistry.v1.ListToolSkillsRequest
-	(*ListToolSkillsResponse)(nil),   // 27: bullpen.toolregistry.v1.ListToolSkillsResponse
-	(*LoadToolSkillRequest)(nil),     // 28: bullpen.toolregistry.v1.LoadToolSkillRequest
-	(*LoadToolSkillResponse)(nil),    // 29: bullpen.toolregistry.v1.LoadToolSkillResponse
-	(*ReadToolResultRequest)(nil),    // 30: bullpen.toolregistry.v1.ReadToolResultRequest
-	(*ReadToolResultResponse)(nil),   // 31: bullpen.toolregistry.v1.ReadToolResultResponse
-	(*RestoreCallsResponse)(nil),     // 32: bullpen.toolregistry.v1.RestoreCallsResponse
-	(*McpServerStatus)(nil),          // 33: bullpen.toolregistry.v1.McpServerStatus
-	(*McpServerNode)(nil),            // 34: bullpen.toolregistry.v1.McpServerNode
-	nil,                              // 35: bullpen.toolregistry.v1.SimulatePolicyResponse.DecisionsEntry
-	(*Tool)(nil),                     // 36: bullpen.toolregistry.v1.Tool
-	(*durationpb.Duration)(nil),      // 37: google.protobuf.Duration
-	(*v1.Receipt)(nil),               // 38: bullpen.tool.v1.Receipt
-	(*timestamppb.Timestamp)(nil),    // 39: google.protobuf.Timestamp
-	(*CallRecord)(nil),               // 40: bullpen.toolregistry.v1.CallRecord
-	(*Approval)(nil),                 // 41: bullpen.toolregistry.v1.Approval
-	(*RuleTrace)(nil),                // 42: bullpen.toolregistry.v1.RuleTrace
-	(*PolicyDifference)(nil),         // 43: bullpen.toolregistry.v1.PolicyDifference
-	(*ToolChange)(nil),               // 44: bullpen.toolregistry.v1.ToolChange
-	(*ToolSkill)(nil),                // 45: bullpen.toolregistry.v1.ToolSkill
-	(*RefusedSkill)(nil),             // 46: bullpen.toolregistry.v1.RefusedSkill
+	(*RestartMcpServerRequest)(nil),  // 7: bullpen.toolregistry.v1.RestartMcpServerRequest
+	(*RestartMcpServerResponse)(nil), // 8: bullpen.toolregistry.v1.RestartMcpServerResponse
+	(*ListCallsRequest)(nil),         // 9: bullpen.toolregistry.v1.ListCallsRequest
+	(*ListCallsResponse)(nil),        // 10: bullpen.toolregistry.v1.ListCallsResponse
+	(*RestoreCallsRequest)(nil),      // 11: bullpen.toolregistry.v1.RestoreCallsRequest
+	(*GetCallRequest)(nil),           // 12: bullpen.toolregistry.v1.GetCallRequest
+	(*GetCallResponse)(nil),          // 13: bullpen.toolregistry.v1.GetCallResponse
+	(*ListApprovalsRequest)(nil),     // 14: bullpen.toolregistry.v1.ListApprovalsRequest
+	(*ListApprovalsResponse)(nil),    // 15: bullpen.toolregistry.v1.ListApprovalsResponse
+	(*DecideApprovalRequest)(nil),    // 16: bullpen.toolregistry.v1.DecideApprovalRequest
+	(*DecideApprovalResponse)(nil),   // 17: bullpen.toolregistry.v1.DecideApprovalResponse
+	(*CancelApprovalRequest)(nil),    // 18: bullpen.toolregistry.v1.CancelApprovalRequest
+	(*CancelApprovalResponse)(nil),   // 19: bullpen.toolregistry.v1.CancelApprovalResponse
+	(*ExplainToolRequest)(nil),       // 20: bullpen.toolregistry.v1.ExplainToolRequest
+	(*ExplainToolResponse)(nil),      // 21: bullpen.toolregistry.v1.ExplainToolResponse
+	(*SimulatePolicyRequest)(nil),    // 22: bullpen.toolregistry.v1.SimulatePolicyRequest
+	(*SimulatePolicyResponse)(nil),   // 23: bullpen.toolregistry.v1.SimulatePolicyResponse
+	(*ListToolChangesRequest)(nil),   // 24: bullpen.toolregistry.v1.ListToolChangesRequest
+	(*ListToolChangesResponse)(nil),  // 25: bullpen.toolregistry.v1.ListToolChangesResponse
+	(*AcceptToolChangeRequest)(nil),  // 26: bullpen.toolregistry.v1.AcceptToolChangeRequest
+	(*AcceptToolChangeResponse)(nil), // 27: bullpen.toolregistry.v1.AcceptToolChangeResponse
+	(*ListToolSkillsRequest)(nil),    // 28: bullpen.toolregistry.v1.ListToolSkillsRequest
+	(*ListToolSkillsResponse)(nil),   // 29: bullpen.toolregistry.v1.ListToolSkillsResponse
+	(*LoadToolSkillRequest)(nil),     // 30: bullpen.toolregistry.v1.LoadToolSkillRequest
+	(*LoadToolSkillResponse)(nil),    // 31: bullpen.toolregistry.v1.LoadToolSkillResponse
+	(*ReadToolResultRequest)(nil),    // 32: bullpen.toolregistry.v1.ReadToolResultRequest
+	(*ReadToolResultResponse)(nil),   // 33: bullpen.toolregistry.v1.ReadToolResultResponse
+	(*RestoreCallsResponse)(nil),     // 34: bullpen.toolregistry.v1.RestoreCallsResponse
+	(*McpServerStatus)(nil),          // 35: bullpen.toolregistry.v1.McpServerStatus
+	(*McpServerNode)(nil),            // 36: bullpen.toolregistry.v1.McpServerNode
+	nil,                              // 37: bullpen.toolregistry.v1.SimulatePolicyResponse.DecisionsEntry
+	(*Tool)(nil),                     // 38: bullpen.toolregistry.v1.Tool
+	(*durationpb.Duration)(nil),      // 39: google.protobuf.Duration
+	(*v1.Receipt)(nil),               // 40: bullpen.tool.v1.Receipt
+	(*timestamppb.Timestamp)(nil),    // 41: google.protobuf.Timestamp
+	(*CallRecord)(nil),               // 42: bullpen.toolregistry.v1.CallRecord
+	(*Approval)(nil),                 // 43: bullpen.toolregistry.v1.Approval
+	(*RuleTrace)(nil),                // 44: bullpen.toolregistry.v1.RuleTrace
+	(*PolicyDifference)(nil),         // 45: bullpen.toolregistry.v1.PolicyDifference
+	(*ToolChange)(nil),               // 46: bullpen.toolregistry.v1.ToolChange
+	(*ToolSkill)(nil),                // 47: bullpen.toolregistry.v1.ToolSkill
+	(*RefusedSkill)(nil),             // 48: bullpen.toolregistry.v1.RefusedSkill
 }
 var file_bullpen_toolregistry_v1_tool_registry_service_proto_depIdxs = []int32{
-	36, // 0: bullpen.toolregistry.v1.ListToolsResponse.tools:type_name -> bullpen.toolregistry.v1.Tool
+	38, // 0: bullpen.toolregistry.v1.ListToolsResponse.tools:type_name -> bullpen.toolregistry.v1.Tool
 	2,  // 1: bullpen.toolregistry.v1.ListToolsResponse.missing_servers:type_name -> bullpen.toolregistry.v1.MissingServer
-	37, // 2: bullpen.toolregistry.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
-	38, // 3: bullpen.toolregistry.v1.CallToolResponse.receipt:type_name -> bullpen.tool.v1.Receipt
-	37, // 4: bullpen.toolregistry.v1.CallToolResponse.duration:type_name -> google.protobuf.Duration
-	33, // 5: bullpen.toolregistry.v1.ListMcpServersResponse.servers:type_name -> bullpen.toolregistry.v1.McpServerStatus
-	39, // 6: bullpen.toolregistry.v1.ListCallsRequest.since:type_name -> google.protobuf.Timestamp
-	39, // 7: bullpen.toolregistry.v1.ListCallsRequest.until:type_name -> google.protobuf.Timestamp
-	40, // 8: bullpen.toolregistry.v1.ListCallsResponse.calls:type_name -> bullpen.toolregistry.v1.CallRecord
-	40, // 9: bullpen.toolregistry.v1.RestoreCallsRequest.calls:type_name -> bullpen.toolregistry.v1.CallRecord
-	40, // 10: bullpen.toolregistry.v1.GetCallResponse.call:type_name -> bullpen.toolregistry.v1.CallRecord
-	41, // 11: bullpen.toolregistry.v1.ListApprovalsResponse.approvals:type_name -> bullpen.toolregistry.v1.Approval
-	41, // 12: bullpen.toolregistry.v1.DecideApprovalResponse.approval:type_name -> bullpen.toolregistry.v1.Approval
-	41, // 13: bullpen.toolregistry.v1.CancelApprovalResponse.approval:type_name -> bullpen.toolregistry.v1.Approval
-	42, // 14: bullpen.toolregistry.v1.ExplainToolResponse.rules:type_name -> bullpen.toolregistry.v1.RuleTrace
-	36, // 15: bullpen.toolregistry.v1.ExplainToolResponse.tool:type_name -> bullpen.toolregistry.v1.Tool
-	39, // 16: bullpen.toolregistry.v1.SimulatePolicyRequest.since:type_name -> google.protobuf.Timestamp
-	43, // 17: bullpen.toolregistry.v1.SimulatePolicyResponse.differences:type_name -> bullpen.toolregistry.v1.PolicyDifference
-	35, // 18: bullpen.toolregistry.v1.SimulatePolicyResponse.decisions:type_name -> bullpen.toolregistry.v1.SimulatePolicyResponse.DecisionsEntry
-	44, // 19: bullpen.toolregistry.v1.ListToolChangesResponse.changes:type_name -> bullpen.toolregistry.v1.ToolChange
-	45, // 20: bullpen.toolregistry.v1.ListToolSkillsResponse.skills:type_name -> bullpen.toolregistry.v1.ToolSkill
-	46, // 21: bullpen.toolregistry.v1.ListToolSkillsResponse.refused:type_name -> bullpen.toolregistry.v1.RefusedSkill
-	34, // 22: bullpen.toolregistry.v1.McpServerStatus.nodes:type_name -> bullpen.toolregistry.v1.McpServerNode
-	39, // 23: bullpen.toolregistry.v1.McpServerNode.report_time:type_name -> google.protobuf.Timestamp
+	39, // 2: bullpen.toolregistry.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
+	40, // 3: bullpen.toolregistry.v1.CallToolResponse.receipt:type_name -> bullpen.tool.v1.Receipt
+	39, // 4: bullpen.toolregistry.v1.CallToolResponse.duration:type_name -> google.protobuf.Duration
+	35, // 5: bullpen.toolregistry.v1.ListMcpServersResponse.servers:type_name -> bullpen.toolregistry.v1.McpServerStatus
+	41, // 6: bullpen.toolregistry.v1.ListCallsRequest.since:type_name -> google.protobuf.Timestamp
+	41, // 7: bullpen.toolregistry.v1.ListCallsRequest.until:type_name -> google.protobuf.Timestamp
+	42, // 8: bullpen.toolregistry.v1.ListCallsResponse.calls:type_name -> bullpen.toolregistry.v1.CallRecord
+	42, // 9: bullpen.toolregistry.v1.RestoreCallsRequest.calls:type_name -> bullpen.toolregistry.v1.CallRecord
+	42, // 10: bullpen.toolregistry.v1.GetCallResponse.call:type_name -> bullpen.toolregistry.v1.CallRecord
+	43, // 11: bullpen.toolregistry.v1.ListApprovalsResponse.approvals:type_name -> bullpen.toolregistry.v1.Approval
+	43, // 12: bullpen.toolregistry.v1.DecideApprovalResponse.approval:type_name -> bullpen.toolregistry.v1.Approval
+	43, // 13: bullpen.toolregistry.v1.CancelApprovalResponse.approval:type_name -> bullpen.toolregistry.v1.Approval
+	44, // 14: bullpen.toolregistry.v1.ExplainToolResponse.rules:type_name -> bullpen.toolregistry.v1.RuleTrace
+	38, // 15: bullpen.toolregistry.v1.ExplainToolResponse.tool:type_name -> bullpen.toolregistry.v1.Tool
+	41, // 16: bullpen.toolregistry.v1.SimulatePolicyRequest.since:type_name -> google.protobuf.Timestamp
+	45, // 17: bullpen.toolregistry.v1.SimulatePolicyResponse.differences:type_name -> bullpen.toolregistry.v1.PolicyDifference
+	37, // 18: bullpen.toolregistry.v1.SimulatePolicyResponse.decisions:type_name -> bullpen.toolregistry.v1.SimulatePolicyResponse.DecisionsEntry
+	46, // 19: bullpen.toolregistry.v1.ListToolChangesResponse.changes:type_name -> bullpen.toolregistry.v1.ToolChange
+	47, // 20: bullpen.toolregistry.v1.ListToolSkillsResponse.skills:type_name -> bullpen.toolregistry.v1.ToolSkill
+	48, // 21: bullpen.toolregistry.v1.ListToolSkillsResponse.refused:type_name -> bullpen.toolregistry.v1.RefusedSkill
+	36, // 22: bullpen.toolregistry.v1.McpServerStatus.nodes:type_name -> bullpen.toolregistry.v1.McpServerNode
+	41, // 23: bullpen.toolregistry.v1.McpServerNode.report_time:type_name -> google.protobuf.Timestamp
 	0,  // 24: bullpen.toolregistry.v1.ToolRegistryService.ListTools:input_type -> bullpen.toolregistry.v1.ListToolsRequest
 	3,  // 25: bullpen.toolregistry.v1.ToolRegistryService.CallTool:input_type -> bullpen.toolregistry.v1.CallToolRequest
 	5,  // 26: bullpen.toolregistry.v1.ToolRegistryService.ListMcpServers:input_type -> bullpen.toolregistry.v1.ListMcpServersRequest
-	7,  // 27: bullpen.toolregistry.v1.ToolRegistryService.ListCalls:input_type -> bullpen.toolregistry.v1.ListCallsRequest
-	9,  // 28: bullpen.toolregistry.v1.ToolRegistryService.RestoreCalls:input_type -> bullpen.toolregistry.v1.RestoreCallsRequest
-	10, // 29: bullpen.toolregistry.v1.ToolRegistryService.GetCall:input_type -> bullpen.toolregistry.v1.GetCallRequest
-	12, // 30: bullpen.toolregistry.v1.ToolRegistryService.ListApprovals:input_type -> bullpen.toolregistry.v1.ListApprovalsRequest
-	14, // 31: bullpen.toolregistry.v1.ToolRegistryService.DecideApproval:input_type -> bullpen.toolregistry.v1.DecideApprovalRequest
-	16, // 32: bullpen.toolregistry.v1.ToolRegistryService.CancelApproval:input_type -> bullpen.toolregistry.v1.CancelApprovalRequest
-	18, // 33: bullpen.toolregistry.v1.ToolRegistryService.ExplainTool:input_type -> bullpen.toolregistry.v1.ExplainToolRequest
-	20, // 34: bullpen.toolregistry.v1.ToolRegistryService.SimulatePolicy:input_type -> bullpen.toolregistry.v1.SimulatePolicyRequest
-	22, // 35: bullpen.toolregistry.v1.ToolRegistryService.ListToolChanges:input_type -> bullpen.toolregistry.v1.ListToolChangesRequest
-	24, // 36: bullpen.toolregistry.v1.ToolRegistryService.AcceptToolChange:input_type -> bullpen.toolregistry.v1.AcceptToolChangeRequest
-	26, // 37: bullpen.toolregistry.v1.ToolRegistryService.ListToolSkills:input_type -> bullpen.toolregistry.v1.ListToolSkillsRequest
-	28, // 38: bullpen.toolregistry.v1.ToolRegistryService.LoadToolSkill:input_type -> bullpen.toolregistry.v1.LoadToolSkillRequest
-	30, // 39: bullpen.toolregistry.v1.ToolRegistryService.ReadToolResult:input_type -> bullpen.toolregistry.v1.ReadToolResultRequest
-	1,  // 40: bullpen.toolregistry.v1.ToolRegistryService.ListTools:output_type -> bullpen.toolregistry.v1.ListToolsResponse
-	4,  // 41: bullpen.toolregistry.v1.ToolRegistryService.CallTool:output_type -> bullpen.toolregistry.v1.CallToolResponse
-	6,  // 42: bullpen.toolregistry.v1.ToolRegistryService.ListMcpServers:output_type -> bullpen.toolregistry.v1.ListMcpServersResponse
-	8,  // 43: bullpen.toolregistry.v1.ToolRegistryService.ListCalls:output_type -> bullpen.toolregistry.v1.ListCallsResponse
-	32, // 44: bullpen.toolregistry.v1.ToolRegistryService.RestoreCalls:output_type -> bullpen.toolregistry.v1.RestoreCallsResponse
-	11, // 45: bullpen.toolregistry.v1.ToolRegistryService.GetCall:output_type -> bullpen.toolregistry.v1.GetCallResponse
-	13, // 46: bullpen.toolregistry.v1.ToolRegistryService.ListApprovals:output_type -> bullpen.toolregistry.v1.ListApprovalsResponse
-	15, // 47: bullpen.toolregistry.v1.ToolRegistryService.DecideApproval:output_type -> bullpen.toolregistry.v1.DecideApprovalResponse
-	17, // 48: bullpen.toolregistry.v1.ToolRegistryService.CancelApproval:output_type -> bullpen.toolregistry.v1.CancelApprovalResponse
-	19, // 49: bullpen.toolregistry.v1.ToolRegistryService.ExplainTool:output_type -> bullpen.toolregistry.v1.ExplainToolResponse
-	21, // 50: bullpen.toolregistry.v1.ToolRegistryService.SimulatePolicy:output_type -> bullpen.toolregistry.v1.SimulatePolicyResponse
-	23, // 51: bullpen.toolregistry.v1.ToolRegistryService.ListToolChanges:output_type -> bullpen.toolregistry.v1.ListToolChangesResponse
-	25, // 52: bullpen.toolregistry.v1.ToolRegistryService.AcceptToolChange:output_type -> bullpen.toolregistry.v1.AcceptToolChangeResponse
-	27, // 53: bullpen.toolregistry.v1.ToolRegistryService.ListToolSkills:output_type -> bullpen.toolregistry.v1.ListToolSkillsResponse
-	29, // 54: bullpen.toolregistry.v1.ToolRegistryService.LoadToolSkill:output_type -> bullpen.toolregistry.v1.LoadToolSkillResponse
-	31, // 55: bullpen.toolregistry.v1.ToolRegistryService.ReadToolResult:output_type -> bullpen.toolregistry.v1.ReadToolResultResponse
-	40, // [40:56] is the sub-list for method output_type
-	24, // [24:40] is the sub-list for method input_type
+	7,  // 27: bullpen.toolregistry.v1.ToolRegistryService.RestartMcpServer:input_type -> bullpen.toolregistry.v1.RestartMcpServerRequest
+	9,  // 28: bullpen.toolregistry.v1.ToolRegistryService.ListCalls:input_type -> bullpen.toolregistry.v1.ListCallsRequest
+	11, // 29: bullpen.toolregistry.v1.ToolRegistryService.RestoreCalls:input_type -> bullpen.toolregistry.v1.RestoreCallsRequest
+	12, // 30: bullpen.toolregistry.v1.ToolRegistryService.GetCall:input_type -> bullpen.toolregistry.v1.GetCallRequest
+	14, // 31: bullpen.toolregistry.v1.ToolRegistryService.ListApprovals:input_type -> bullpen.toolregistry.v1.ListApprovalsRequest
+	16, // 32: bullpen.toolregistry.v1.ToolRegistryService.DecideApproval:input_type -> bullpen.toolregistry.v1.DecideApprovalRequest
+	18, // 33: bullpen.toolregistry.v1.ToolRegistryService.CancelApproval:input_type -> bullpen.toolregistry.v1.CancelApprovalRequest
+	20, // 34: bullpen.toolregistry.v1.ToolRegistryService.ExplainTool:input_type -> bullpen.toolregistry.v1.ExplainToolRequest
+	22, // 35: bullpen.toolregistry.v1.ToolRegistryService.SimulatePolicy:input_type -> bullpen.toolregistry.v1.SimulatePolicyRequest
+	24, // 36: bullpen.toolregistry.v1.ToolRegistryService.ListToolChanges:input_type -> bullpen.toolregistry.v1.ListToolChangesRequest
+	26, // 37: bullpen.toolregistry.v1.ToolRegistryService.AcceptToolChange:input_type -> bullpen.toolregistry.v1.AcceptToolChangeRequest
+	28, // 38: bullpen.toolregistry.v1.ToolRegistryService.ListToolSkills:input_type -> bullpen.toolregistry.v1.ListToolSkillsRequest
+	30, // 39: bullpen.toolregistry.v1.ToolRegistryService.LoadToolSkill:input_type -> bullpen.toolregistry.v1.LoadToolSkillRequest
+	32, // 40: bullpen.toolregistry.v1.ToolRegistryService.ReadToolResult:input_type -> bullpen.toolregistry.v1.ReadToolResultRequest
+	1,  // 41: bullpen.toolregistry.v1.ToolRegistryService.ListTools:output_type -> bullpen.toolregistry.v1.ListToolsResponse
+	4,  // 42: bullpen.toolregistry.v1.ToolRegistryService.CallTool:output_type -> bullpen.toolregistry.v1.CallToolResponse
+	6,  // 43: bullpen.toolregistry.v1.ToolRegistryService.ListMcpServers:output_type -> bullpen.toolregistry.v1.ListMcpServersResponse
+	8,  // 44: bullpen.toolregistry.v1.ToolRegistryService.RestartMcpServer:output_type -> bullpen.toolregistry.v1.RestartMcpServerResponse
+	10, // 45: bullpen.toolregistry.v1.ToolRegistryService.ListCalls:output_type -> bullpen.toolregistry.v1.ListCallsResponse
+	34, // 46: bullpen.toolregistry.v1.ToolRegistryService.RestoreCalls:output_type -> bullpen.toolregistry.v1.RestoreCallsResponse
+	13, // 47: bullpen.toolregistry.v1.ToolRegistryService.GetCall:output_type -> bullpen.toolregistry.v1.GetCallResponse
+	15, // 48: bullpen.toolregistry.v1.ToolRegistryService.ListApprovals:output_type -> bullpen.toolregistry.v1.ListApprovalsResponse
+	17, // 49: bullpen.toolregistry.v1.ToolRegistryService.DecideApproval:output_type -> bullpen.toolregistry.v1.DecideApprovalResponse
+	19, // 50: bullpen.toolregistry.v1.ToolRegistryService.CancelApproval:output_type -> bullpen.toolregistry.v1.CancelApprovalResponse
+	21, // 51: bullpen.toolregistry.v1.ToolRegistryService.ExplainTool:output_type -> bullpen.toolregistry.v1.ExplainToolResponse
+	23, // 52: bullpen.toolregistry.v1.ToolRegistryService.SimulatePolicy:output_type -> bullpen.toolregistry.v1.SimulatePolicyResponse
+	25, // 53: bullpen.toolregistry.v1.ToolRegistryService.ListToolChanges:output_type -> bullpen.toolregistry.v1.ListToolChangesResponse
+	27, // 54: bullpen.toolregistry.v1.ToolRegistryService.AcceptToolChange:output_type -> bullpen.toolregistry.v1.AcceptToolChangeResponse
+	29, // 55: bullpen.toolregistry.v1.ToolRegistryService.ListToolSkills:output_type -> bullpen.toolregistry.v1.ListToolSkillsResponse
+	31, // 56: bullpen.toolregistry.v1.ToolRegistryService.LoadToolSkill:output_type -> bullpen.toolregistry.v1.LoadToolSkillResponse
+	33, // 57: bullpen.toolregistry.v1.ToolRegistryService.ReadToolResult:output_type -> bullpen.toolregistry.v1.ReadToolResultResponse
+	41, // [41:58] is the sub-list for method output_type
+	24, // [24:41] is the sub-list for method input_type
 	24, // [24:24] is the sub-list for extension type_name
 	24, // [24:24] is the sub-list for extension extendee
 	0,  // [0:24] is the sub-list for field type_name
@@ -2575,14 +2687,14 @@ func file_bullpen_toolregistry_v1_tool_registry_service_proto_init() {
 	file_bullpen_toolregistry_v1_policy_proto_init()
 	file_bullpen_toolregistry_v1_skill_proto_init()
 	file_bullpen_toolregistry_v1_tool_proto_init()
-	file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[31].OneofWrappers = []any{}
+	file_bullpen_toolregistry_v1_tool_registry_service_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc), len(file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -33,6 +33,9 @@ const (
 	// ToolRegistryServiceListMcpServersProcedure is the procedure name of the ToolRegistryService's
 	// ListMcpServers RPC.
 	ToolRegistryServiceListMcpServersProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/ListMcpServers"
+	// ToolRegistryServiceRestartMcpServerProcedure is the procedure name of the ToolRegistryService's
+	// RestartMcpServer RPC.
+	ToolRegistryServiceRestartMcpServerProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/RestartMcpServer"
 	// ToolRegistryServiceListCallsProcedure is the procedure name of the ToolRegistryService's
 	// ListCalls RPC.
 	ToolRegistryServiceListCallsProcedure = "/bullpen.toolregistry.v1.ToolRegistryService/ListCalls"
@@ -96,6 +99,13 @@ var (
 			Schema:           v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("ListMcpServers"),
 			Procedure:        ToolRegistryServiceListMcpServersProcedure,
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	toolRegistryServiceRestartMcpServerSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_toolregistry_v1_tool_registry_service_proto.Services().ByName("ToolRegistryService").Methods().ByName("RestartMcpServer"),
+			Procedure:  ToolRegistryServiceRestartMcpServerProcedure,
 		}
 	})
 	toolRegistryServiceListCallsSpec = sync.OnceValue(func() connect.Spec {
@@ -211,6 +221,9 @@ type ToolRegistryServiceClient interface {
 	CallTool(context.Context, *v1.CallToolRequest) (*v1.CallToolResponse, error)
 	// ListMcpServers answers every declared server with its state on each node.
 	ListMcpServers(context.Context, *v1.ListMcpServersRequest) (*v1.ListMcpServersResponse, error)
+	// RestartMcpServer ends a server's instances on every node and starts those that should run, as after a secret was rotated. Calls
+	// that they are in the middle of finish first. `not_found` for a server that is not declared.
+	RestartMcpServer(context.Context, *v1.RestartMcpServerRequest) (*v1.RestartMcpServerResponse, error)
 	// ListCalls lists audited calls, newest first.
 	ListCalls(context.Context, *v1.ListCallsRequest) (*v1.ListCallsResponse, error)
 	// RestoreCalls writes audit rows that a crash lost, from a turn's journal. Rows that exist stay as they are. Only the turn
@@ -262,6 +275,9 @@ type ToolRegistryServiceHandler interface {
 	CallTool(context.Context, *v1.CallToolRequest) (*v1.CallToolResponse, error)
 	// ListMcpServers answers every declared server with its state on each node.
 	ListMcpServers(context.Context, *v1.ListMcpServersRequest) (*v1.ListMcpServersResponse, error)
+	// RestartMcpServer ends a server's instances on every node and starts those that should run, as after a secret was rotated. Calls
+	// that they are in the middle of finish first. `not_found` for a server that is not declared.
+	RestartMcpServer(context.Context, *v1.RestartMcpServerRequest) (*v1.RestartMcpServerResponse, error)
 	// ListCalls lists audited calls, newest first.
 	ListCalls(context.Context, *v1.ListCallsRequest) (*v1.ListCallsResponse, error)
 	// RestoreCalls writes audit rows that a crash lost, from a turn's journal. Rows that exist stay as they are. Only the turn
@@ -303,6 +319,7 @@ func RegisterToolRegistryServiceHandler(server *connect.Server, svc ToolRegistry
 		connect.Method{Spec: toolRegistryServiceListToolsSpec(), Handler: adapter.listTools},
 		connect.Method{Spec: toolRegistryServiceCallToolSpec(), Handler: adapter.callTool},
 		connect.Method{Spec: toolRegistryServiceListMcpServersSpec(), Handler: adapter.listMcpServers},
+		connect.Method{Spec: toolRegistryServiceRestartMcpServerSpec(), Handler: adapter.restartMcpServer},
 		connect.Method{Spec: toolRegistryServiceListCallsSpec(), Handler: adapter.listCalls},
 		connect.Method{Spec: toolRegistryServiceRestoreCallsSpec(), Handler: adapter.restoreCalls},
 		connect.Method{Spec: toolRegistryServiceGetCallSpec(), Handler: adapter.getCall},
@@ -332,6 +349,10 @@ func (UnimplementedToolRegistryServiceHandler) CallTool(context.Context, *v1.Cal
 
 func (UnimplementedToolRegistryServiceHandler) ListMcpServers(context.Context, *v1.ListMcpServersRequest) (*v1.ListMcpServersResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.ListMcpServers is not implemented")
+}
+
+func (UnimplementedToolRegistryServiceHandler) RestartMcpServer(context.Context, *v1.RestartMcpServerRequest) (*v1.RestartMcpServerResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.toolregistry.v1.ToolRegistryService.RestartMcpServer is not implemented")
 }
 
 func (UnimplementedToolRegistryServiceHandler) ListCalls(context.Context, *v1.ListCallsRequest) (*v1.ListCallsResponse, error) {
@@ -409,6 +430,14 @@ func (c *toolRegistryServiceClient) CallTool(ctx context.Context, req *v1.CallTo
 func (c *toolRegistryServiceClient) ListMcpServers(ctx context.Context, req *v1.ListMcpServersRequest) (*v1.ListMcpServersResponse, error) {
 	var res v1.ListMcpServersResponse
 	if err := c.client.CallUnary(ctx, toolRegistryServiceListMcpServersSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *toolRegistryServiceClient) RestartMcpServer(ctx context.Context, req *v1.RestartMcpServerRequest) (*v1.RestartMcpServerResponse, error) {
+	var res v1.RestartMcpServerResponse
+	if err := c.client.CallUnary(ctx, toolRegistryServiceRestartMcpServerSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -550,6 +579,18 @@ func (h toolRegistryServiceHandler) listMcpServers(ctx context.Context, _ connec
 		return err
 	}
 	res, err := h.svc.ListMcpServers(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h toolRegistryServiceHandler) restartMcpServer(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.RestartMcpServerRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.RestartMcpServer(ctx, &req)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/toolregistry/v1/tool_registry_service.proto.
  */
 export const file_bullpen_toolregistry_v1_tool_registry_service: GenFile = /*@__PURE__*/
-  fileDesc("CjNidWxscGVuL3Rvb2xyZWdpc3RyeS92MS90b29sX3JlZ2lzdHJ5X3NlcnZpY2UucHJvdG8SF2J1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxImMKEExpc3RUb29sc1JlcXVlc3QSFQoEc2VhdBgBIAEoCUIHukgEcgIYZBIYCgZzb3VyY2UYAiABKAlCCLpIBXIDGIABEh4KDGtub3duX2RpZ2VzdBgDIAEoCUIIukgFcgMYgAEipQEKEUxpc3RUb29sc1Jlc3BvbnNlEiwKBXRvb2xzGAEgAygLMh0uYnVsbHBlbi50b29scmVnaXN0cnkudjEuVG9vbBIOCgZkaWdlc3QYAiABKAkSPwoPbWlzc2luZ19zZXJ2ZXJzGAMgAygLMiYuYnVsbHBlbi50b29scmVnaXN0cnkudjEuTWlzc2luZ1NlcnZlchIRCgl1bmNoYW5nZWQYBCABKAgiPgoNTWlzc2luZ1NlcnZlchIOCgZzZXJ2ZXIYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGcmVhc29uGAMgASgJIs0BCg9DYWxsVG9vbFJlcXVlc3QSGAoEdG9vbBgBIAEoCUIKukgHcgUQARiAAhIiCg5hcmd1bWVudHNfanNvbhgCIAEoCUIKukgHcgUogICAAhIeCgxvcGVyYXRpb25faWQYAyABKAlCCLpIBXIDGIABEioKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGQoHY2FsbF9pZBgFIAEoCUIIukgFcgMYgAESFQoEc2VhdBgGIAEoCUIHukgEcgIYZCLnAQoQQ2FsbFRvb2xSZXNwb25zZRIMCgR0ZXh0GAEgASgJEhMKC3Jlc3VsdF9qc29uGAIgASgJEg4KBmZhaWxlZBgDIAEoCBIpCgdyZWNlaXB0GAQgASgLMhguYnVsbHBlbi50b29sLnYxLlJlY2VpcHQSDgoGc291cmNlGAUgASgJEhEKCWRlbGl2ZXJlZBgGIAEoCRIQCghhdWRpdF9pZBgHIAEoCRIrCghkdXJhdGlvbhgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgthcHByb3ZhbF9pZBgJIAEoCSIXChVMaXN0TWNwU2VydmVyc1JlcXVlc3QiUwoWTGlzdE1jcFNlcnZlcnNSZXNwb25zZRI5CgdzZXJ2ZXJzGAEgAygLMiguYnVsbHBlbi50b29scmVnaXN0cnkudjEuTWNwU2VydmVyU3RhdHVzIu4CChBMaXN0Q2FsbHNSZXF1ZXN0EhUKBHNlYXQYASABKAlCB7pIBHICGGQSFgoEdG9vbBgCIAEoCUIIukgFcgMYgAISGAoHdHVybl9pZBgDIAEoCUIHukgEcgIYQBIeCg1yZWZ1c2FsX2NsYXNzGAQgASgJQge6SARyAhhAEhkKBWxpbWl0GAUgASgFQgq6SAcaBRjIASgAEhgKBmN1cnNvchgGIAEoCUIIukgFcgMYgAQSFgoEdGV4dBgHIAEoCUIIukgFcgMYyAESGAoGc291cmNlGAggASgJQgi6SAVyAxiAARI0CgZzdGF0dXMYCSABKAlCJLpIIXIfUgBSAm9rUgdyZWZ1c2VkUgZmYWlsZWRSBnBhcmtlZBIpCgVzaW5jZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFdW50aWwYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlwKEUxpc3RDYWxsc1Jlc3BvbnNlEjIKBWNhbGxzGAEgAygLMiMuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQ2FsbFJlY29yZBITCgtuZXh0X2N1cnNvchgCIAEoCSJUChNSZXN0b3JlQ2FsbHNSZXF1ZXN0Ej0KBWNhbGxzGAEgAygLMiMuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQ2FsbFJlY29yZEIJukgGkgEDEPQDIiwKDkdldENhbGxSZXF1ZXN0EhoKCGF1ZGl0X2lkGAEgASgJQgi6SAVyA7ABASJECg9HZXRDYWxsUmVzcG9uc2USMQoEY2FsbBgBIAEoCzIjLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbGxSZWNvcmQiqQEKFExpc3RBcHByb3ZhbHNSZXF1ZXN0EkUKBXN0YXRlGAEgASgJQja6SDNyMVIAUgd3YWl0aW5nUghhcHByb3ZlZFIGZGVuaWVkUgdleHBpcmVkUgljYW5jZWxsZWQSFQoEc2VhdBgCIAEoCUIHukgEcgIYZBIZCgVsaW1pdBgDIAEoBUIKukgHGgUYyAEoABIYCgZjdXJzb3IYBCABKAlCCLpIBXIDGIAEImIKFUxpc3RBcHByb3ZhbHNSZXNwb25zZRI0CglhcHByb3ZhbHMYASADKAsyIS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5BcHByb3ZhbBITCgtuZXh0X2N1cnNvchgCIAEoCSJ2ChVEZWNpZGVBcHByb3ZhbFJlcXVlc3QSHQoLYXBwcm92YWxfaWQYASABKAlCCLpIBXIDsAEBEiYKCGRlY2lzaW9uGAIgASgJQhS6SBFyD1IHYXBwcm92ZVIEZGVueRIWCgRub3RlGAMgASgJQgi6SAVyAxjQDyJNChZEZWNpZGVBcHByb3ZhbFJlc3BvbnNlEjMKCGFwcHJvdmFsGAEgASgLMiEuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQXBwcm92YWwiNgoVQ2FuY2VsQXBwcm92YWxSZXF1ZXN0Eh0KC2FwcHJvdmFsX2lkGAEgASgJQgi6SAVyA7ABASJNChZDYW5jZWxBcHByb3ZhbFJlc3BvbnNlEjMKCGFwcHJvdmFsGAEgASgLMiEuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQXBwcm92YWwiawoSRXhwbGFpblRvb2xSZXF1ZXN0EhcKBHNlYXQYASABKAlCCbpIBnIEEAEYZBIYCgR0b29sGAIgASgJQgq6SAdyBRABGIACEiIKDmFyZ3VtZW50c19qc29uGAMgASgJQgq6SAdyBSiAgIACIroBChNFeHBsYWluVG9vbFJlc3BvbnNlEg4KBmxpc3RlZBgBIAEoCBIQCghkZWNpc2lvbhgCIAEoCRIMCgRydWxlGAMgASgJEhMKC2V4cGxhbmF0aW9uGAQgASgJEjEKBXJ1bGVzGAUgAygLMiIuYnVsbHBlbi50b29scmVnaXN0cnkudjEuUnVsZVRyYWNlEisKBHRvb2wYBiABKAsyHS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5Ub29sIpQBChVTaW11bGF0ZVBvbGljeVJlcXVlc3QSHgoLcG9saWN5X3lhbWwYASABKAlCCbpIBnIEKICAEBIVCgRzZWF0GAIgASgJQge6SARyAhhkEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZCgVsaW1pdBgEIAEoBUIKukgHGgUYkE4oACLvAQoWU2ltdWxhdGVQb2xpY3lSZXNwb25zZRIQCghleGFtaW5lZBgBIAEoBRI+CgtkaWZmZXJlbmNlcxgCIAMoCzIpLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlBvbGljeURpZmZlcmVuY2USUQoJZGVjaXNpb25zGAMgAygLMj4uYnVsbHBlbi50b29scmVnaXN0cnkudjEuU2ltdWxhdGVQb2xpY3lSZXNwb25zZS5EZWNpc2lvbnNFbnRyeRowCg5EZWNpc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAU6AjgBIjIKFkxpc3RUb29sQ2hhbmdlc1JlcXVlc3QSGAoGc2VydmVyGAEgASgJQgi6SAVyAxiAASJPChdMaXN0VG9vbENoYW5nZXNSZXNwb25zZRI0CgdjaGFuZ2VzGAEgAygLMiMuYnVsbHBlbi50b29scmVnaXN0cnkudjEuVG9vbENoYW5nZSJrChdBY2NlcHRUb29sQ2hhbmdlUmVxdWVzdBIaCgZzZXJ2ZXIYASABKAlCCrpIB3IFEAEYgAESGAoEdG9vbBgCIAEoCUIKukgHcgUQARiAAhIaCgZkaWdlc3QYAyABKAlCCrpIB3IFEAEYgAEiGgoYQWNjZXB0VG9vbENoYW5nZVJlc3BvbnNlIi4KFUxpc3RUb29sU2tpbGxzUmVxdWVzdBIVCgRzZWF0GAEgASgJQge6SARyAhhkIoQBChZMaXN0VG9vbFNraWxsc1Jlc3BvbnNlEjIKBnNraWxscxgBIAMoCzIiLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlRvb2xTa2lsbBI2CgdyZWZ1c2VkGAIgAygLMiUuYnVsbHBlbi50b29scmVnaXN0cnkudjEuUmVmdXNlZFNraWxsIi4KFExvYWRUb29sU2tpbGxSZXF1ZXN0EhYKA2tleRgBIAEoCUIJukgGcgQQARhkIkEKFUxvYWRUb29sU2tpbGxSZXNwb25zZRILCgNrZXkYASABKAkSDQoFdGl0bGUYAiABKAkSDAoEYm9keRgDIAEoCSJOChVSZWFkVG9vbFJlc3VsdFJlcXVlc3QSHAoIY2FsbF9yZWYYASABKAlCCrpIB3IFGCSwAQESFwoGb2Zmc2V0GAIgASgFQge6SAQaAigAIl4KFlJlYWRUb29sUmVzdWx0UmVzcG9uc2USDAoEdGV4dBgBIAEoCRIYCgtuZXh0X29mZnNldBgCIAEoBUgAiAEBEgwKBHNpemUYAyABKAVCDgoMX25leHRfb2Zmc2V0IigKFFJlc3RvcmVDYWxsc1Jlc3BvbnNlEhAKCHJlc3RvcmVkGAEgASgFItcBCg9NY3BTZXJ2ZXJTdGF0dXMSDgoGc2VydmVyGAEgASgJEg0KBXN0YXRlGAIgASgJEg4KBnNoYXJlZBgDIAEoCBIRCgl0cmFuc3BvcnQYBCABKAkSNQoFbm9kZXMYBSADKAsyJi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5NY3BTZXJ2ZXJOb2RlEg4KBnJlYXNvbhgGIAEoCRIMCgRzZWF0GAcgASgJEhIKCnRvb2xfY291bnQYCCABKAUSGQoRYXV0aG9yaXphdGlvbl91cmwYCSABKAkijwEKDU1jcFNlcnZlck5vZGUSDAoEbm9kZRgBIAEoCRINCgVzdGF0ZRgCIAEoCRIRCglpbnN0YW5jZXMYAyABKAUSDQoFcmVhZHkYBCABKAUSDgoGcmVhc29uGAUgASgJEi8KC3JlcG9ydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDKTDwoTVG9vbFJlZ2lzdHJ5U2VydmljZRJnCglMaXN0VG9vbHMSKS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0VG9vbHNSZXF1ZXN0GiouYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xzUmVzcG9uc2UiA5ACARJfCghDYWxsVG9vbBIoLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbGxUb29sUmVxdWVzdBopLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbGxUb29sUmVzcG9uc2USdgoOTGlzdE1jcFNlcnZlcnMSLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0TWNwU2VydmVyc1JlcXVlc3QaLy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0TWNwU2VydmVyc1Jlc3BvbnNlIgOQAgESZwoJTGlzdENhbGxzEikuYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdENhbGxzUmVxdWVzdBoqLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RDYWxsc1Jlc3BvbnNlIgOQAgESawoMUmVzdG9yZUNhbGxzEiwuYnVsbHBlbi50b29scmVnaXN0cnkudjEuUmVzdG9yZUNhbGxzUmVxdWVzdBotLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlJlc3RvcmVDYWxsc1Jlc3BvbnNlEmEKB0dldENhbGwSJy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5HZXRDYWxsUmVxdWVzdBooLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkdldENhbGxSZXNwb25zZSIDkAIBEnMKDUxpc3RBcHByb3ZhbHMSLS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0QXBwcm92YWxzUmVxdWVzdBouLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RBcHByb3ZhbHNSZXNwb25zZSIDkAIBEnEKDkRlY2lkZUFwcHJvdmFsEi4uYnVsbHBlbi50b29scmVnaXN0cnkudjEuRGVjaWRlQXBwcm92YWxSZXF1ZXN0Gi8uYnVsbHBlbi50b29scmVnaXN0cnkudjEuRGVjaWRlQXBwcm92YWxSZXNwb25zZRJxCg5DYW5jZWxBcHByb3ZhbBIuLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbmNlbEFwcHJvdmFsUmVxdWVzdBovLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbmNlbEFwcHJvdmFsUmVzcG9uc2USbQoLRXhwbGFpblRvb2wSKy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5FeHBsYWluVG9vbFJlcXVlc3QaLC5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5FeHBsYWluVG9vbFJlc3BvbnNlIgOQAgESdgoOU2ltdWxhdGVQb2xpY3kSLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5TaW11bGF0ZVBvbGljeVJlcXVlc3QaLy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5TaW11bGF0ZVBvbGljeVJlc3BvbnNlIgOQAgESeQoPTGlzdFRvb2xDaGFuZ2VzEi8uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xDaGFuZ2VzUmVxdWVzdBowLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RUb29sQ2hhbmdlc1Jlc3BvbnNlIgOQAgESdwoQQWNjZXB0VG9vbENoYW5nZRIwLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkFjY2VwdFRvb2xDaGFuZ2VSZXF1ZXN0GjEuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQWNjZXB0VG9vbENoYW5nZVJlc3BvbnNlEnYKDkxpc3RUb29sU2tpbGxzEi4uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xTa2lsbHNSZXF1ZXN0Gi8uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xTa2lsbHNSZXNwb25zZSIDkAIBEqABCg1Mb2FkVG9vbFNraWxsEi0uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTG9hZFRvb2xTa2lsbFJlcXVlc3QaLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5Mb2FkVG9vbFNraWxsUmVzcG9uc2UiMJACAcrzGCkKD2xvYWRfdG9vbF9za2lsbBIBARgBIAAoATAAQgt0b29sX3NraWxscxKvAQoOUmVhZFRvb2xSZXN1bHQSLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SZWFkVG9vbFJlc3VsdFJlcXVlc3QaLy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SZWFkVG9vbFJlc3VsdFJlc3BvbnNlIjyQAgHK8xg1ChByZWFkX3Rvb2xfcmVzdWx0EgEBGAEgACgBMABCFnRvb2xfcmVzdWx0czpzdW1tYXJpemVC/gEKG2NvbS5idWxscGVuLnRvb2xyZWdpc3RyeS52MUIYVG9vbFJlZ2lzdHJ5U2VydmljZVByb3RvUAFaR2dpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vdG9vbHJlZ2lzdHJ5L3YxO3Rvb2xyZWdpc3RyeXYxogIDQlRYqgIXQnVsbHBlbi5Ub29scmVnaXN0cnkuVjHKAhdCdWxscGVuXFRvb2xyZWdpc3RyeVxWMeICI0J1bGxwZW5cVG9vbHJlZ2lzdHJ5XFYxXEdQQk1ldGFkYXRh6gIZQnVsbHBlbjo6VG9vbHJlZ2lzdHJ5OjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_bullpen_tool_v1_options, file_bullpen_tool_v1_outcome, file_bullpen_toolregistry_v1_approval, file_bullpen_toolregistry_v1_call, file_bullpen_toolregistry_v1_policy, file_bullpen_toolregistry_v1_skill, file_bullpen_toolregistry_v1_tool, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CjNidWxscGVuL3Rvb2xyZWdpc3RyeS92MS90b29sX3JlZ2lzdHJ5X3NlcnZpY2UucHJvdG8SF2J1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxImMKEExpc3RUb29sc1JlcXVlc3QSFQoEc2VhdBgBIAEoCUIHukgEcgIYZBIYCgZzb3VyY2UYAiABKAlCCLpIBXIDGIABEh4KDGtub3duX2RpZ2VzdBgDIAEoCUIIukgFcgMYgAEipQEKEUxpc3RUb29sc1Jlc3BvbnNlEiwKBXRvb2xzGAEgAygLMh0uYnVsbHBlbi50b29scmVnaXN0cnkudjEuVG9vbBIOCgZkaWdlc3QYAiABKAkSPwoPbWlzc2luZ19zZXJ2ZXJzGAMgAygLMiYuYnVsbHBlbi50b29scmVnaXN0cnkudjEuTWlzc2luZ1NlcnZlchIRCgl1bmNoYW5nZWQYBCABKAgiPgoNTWlzc2luZ1NlcnZlchIOCgZzZXJ2ZXIYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGcmVhc29uGAMgASgJIs0BCg9DYWxsVG9vbFJlcXVlc3QSGAoEdG9vbBgBIAEoCUIKukgHcgUQARiAAhIiCg5hcmd1bWVudHNfanNvbhgCIAEoCUIKukgHcgUogICAAhIeCgxvcGVyYXRpb25faWQYAyABKAlCCLpIBXIDGIABEioKB3RpbWVvdXQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGQoHY2FsbF9pZBgFIAEoCUIIukgFcgMYgAESFQoEc2VhdBgGIAEoCUIHukgEcgIYZCLnAQoQQ2FsbFRvb2xSZXNwb25zZRIMCgR0ZXh0GAEgASgJEhMKC3Jlc3VsdF9qc29uGAIgASgJEg4KBmZhaWxlZBgDIAEoCBIpCgdyZWNlaXB0GAQgASgLMhguYnVsbHBlbi50b29sLnYxLlJlY2VpcHQSDgoGc291cmNlGAUgASgJEhEKCWRlbGl2ZXJlZBgGIAEoCRIQCghhdWRpdF9pZBgHIAEoCRIrCghkdXJhdGlvbhgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhITCgthcHByb3ZhbF9pZBgJIAEoCSIXChVMaXN0TWNwU2VydmVyc1JlcXVlc3QiUwoWTGlzdE1jcFNlcnZlcnNSZXNwb25zZRI5CgdzZXJ2ZXJzGAEgAygLMiguYnVsbHBlbi50b29scmVnaXN0cnkudjEuTWNwU2VydmVyU3RhdHVzIkwKF1Jlc3RhcnRNY3BTZXJ2ZXJSZXF1ZXN0EhoKBnNlcnZlchgBIAEoCUIKukgHcgUQARiAARIVCgRzZWF0GAIgASgJQge6SARyAhhkIi0KGFJlc3RhcnRNY3BTZXJ2ZXJSZXNwb25zZRIRCglyZXN0YXJ0ZWQYASABKAUi7gIKEExpc3RDYWxsc1JlcXVlc3QSFQoEc2VhdBgBIAEoCUIHukgEcgIYZBIWCgR0b29sGAIgASgJQgi6SAVyAxiAAhIYCgd0dXJuX2lkGAMgASgJQge6SARyAhhAEh4KDXJlZnVzYWxfY2xhc3MYBCABKAlCB7pIBHICGEASGQoFbGltaXQYBSABKAVCCrpIBxoFGMgBKAASGAoGY3Vyc29yGAYgASgJQgi6SAVyAxiABBIWCgR0ZXh0GAcgASgJQgi6SAVyAxjIARIYCgZzb3VyY2UYCCABKAlCCLpIBXIDGIABEjQKBnN0YXR1cxgJIAEoCUIkukghch9SAFICb2tSB3JlZnVzZWRSBmZhaWxlZFIGcGFya2VkEikKBXNpbmNlGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXAoRTGlzdENhbGxzUmVzcG9uc2USMgoFY2FsbHMYASADKAsyIy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5DYWxsUmVjb3JkEhMKC25leHRfY3Vyc29yGAIgASgJIlQKE1Jlc3RvcmVDYWxsc1JlcXVlc3QSPQoFY2FsbHMYASADKAsyIy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5DYWxsUmVjb3JkQgm6SAaSAQMQ9AMiLAoOR2V0Q2FsbFJlcXVlc3QSGgoIYXVkaXRfaWQYASABKAlCCLpIBXIDsAEBIkQKD0dldENhbGxSZXNwb25zZRIxCgRjYWxsGAEgASgLMiMuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQ2FsbFJlY29yZCKpAQoUTGlzdEFwcHJvdmFsc1JlcXVlc3QSRQoFc3RhdGUYASABKAlCNrpIM3IxUgBSB3dhaXRpbmdSCGFwcHJvdmVkUgZkZW5pZWRSB2V4cGlyZWRSCWNhbmNlbGxlZBIVCgRzZWF0GAIgASgJQge6SARyAhhkEhkKBWxpbWl0GAMgASgFQgq6SAcaBRjIASgAEhgKBmN1cnNvchgEIAEoCUIIukgFcgMYgAQiYgoVTGlzdEFwcHJvdmFsc1Jlc3BvbnNlEjQKCWFwcHJvdmFscxgBIAMoCzIhLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkFwcHJvdmFsEhMKC25leHRfY3Vyc29yGAIgASgJInYKFURlY2lkZUFwcHJvdmFsUmVxdWVzdBIdCgthcHByb3ZhbF9pZBgBIAEoCUIIukgFcgOwAQESJgoIZGVjaXNpb24YAiABKAlCFLpIEXIPUgdhcHByb3ZlUgRkZW55EhYKBG5vdGUYAyABKAlCCLpIBXIDGNAPIk0KFkRlY2lkZUFwcHJvdmFsUmVzcG9uc2USMwoIYXBwcm92YWwYASABKAsyIS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5BcHByb3ZhbCI2ChVDYW5jZWxBcHByb3ZhbFJlcXVlc3QSHQoLYXBwcm92YWxfaWQYASABKAlCCLpIBXIDsAEBIk0KFkNhbmNlbEFwcHJvdmFsUmVzcG9uc2USMwoIYXBwcm92YWwYASABKAsyIS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5BcHByb3ZhbCJrChJFeHBsYWluVG9vbFJlcXVlc3QSFwoEc2VhdBgBIAEoCUIJukgGcgQQARhkEhgKBHRvb2wYAiABKAlCCrpIB3IFEAEYgAISIgoOYXJndW1lbnRzX2pzb24YAyABKAlCCrpIB3IFKICAgAIiugEKE0V4cGxhaW5Ub29sUmVzcG9uc2USDgoGbGlzdGVkGAEgASgIEhAKCGRlY2lzaW9uGAIgASgJEgwKBHJ1bGUYAyABKAkSEwoLZXhwbGFuYXRpb24YBCABKAkSMQoFcnVsZXMYBSADKAsyIi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SdWxlVHJhY2USKwoEdG9vbBgGIAEoCzIdLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlRvb2wilAEKFVNpbXVsYXRlUG9saWN5UmVxdWVzdBIeCgtwb2xpY3lfeWFtbBgBIAEoCUIJukgGcgQogIAQEhUKBHNlYXQYAiABKAlCB7pIBHICGGQSKQoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhkKBWxpbWl0GAQgASgFQgq6SAcaBRiQTigAIu8BChZTaW11bGF0ZVBvbGljeVJlc3BvbnNlEhAKCGV4YW1pbmVkGAEgASgFEj4KC2RpZmZlcmVuY2VzGAIgAygLMikuYnVsbHBlbi50b29scmVnaXN0cnkudjEuUG9saWN5RGlmZmVyZW5jZRJRCglkZWNpc2lvbnMYAyADKAsyPi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5TaW11bGF0ZVBvbGljeVJlc3BvbnNlLkRlY2lzaW9uc0VudHJ5GjAKDkRlY2lzaW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBToCOAEiMgoWTGlzdFRvb2xDaGFuZ2VzUmVxdWVzdBIYCgZzZXJ2ZXIYASABKAlCCLpIBXIDGIABIk8KF0xpc3RUb29sQ2hhbmdlc1Jlc3BvbnNlEjQKB2NoYW5nZXMYASADKAsyIy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5Ub29sQ2hhbmdlImsKF0FjY2VwdFRvb2xDaGFuZ2VSZXF1ZXN0EhoKBnNlcnZlchgBIAEoCUIKukgHcgUQARiAARIYCgR0b29sGAIgASgJQgq6SAdyBRABGIACEhoKBmRpZ2VzdBgDIAEoCUIKukgHcgUQARiAASIaChhBY2NlcHRUb29sQ2hhbmdlUmVzcG9uc2UiLgoVTGlzdFRvb2xTa2lsbHNSZXF1ZXN0EhUKBHNlYXQYASABKAlCB7pIBHICGGQihAEKFkxpc3RUb29sU2tpbGxzUmVzcG9uc2USMgoGc2tpbGxzGAEgAygLMiIuYnVsbHBlbi50b29scmVnaXN0cnkudjEuVG9vbFNraWxsEjYKB3JlZnVzZWQYAiADKAsyJS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SZWZ1c2VkU2tpbGwiLgoUTG9hZFRvb2xTa2lsbFJlcXVlc3QSFgoDa2V5GAEgASgJQgm6SAZyBBABGGQiQQoVTG9hZFRvb2xTa2lsbFJlc3BvbnNlEgsKA2tleRgBIAEoCRINCgV0aXRsZRgCIAEoCRIMCgRib2R5GAMgASgJIk4KFVJlYWRUb29sUmVzdWx0UmVxdWVzdBIcCghjYWxsX3JlZhgBIAEoCUIKukgHcgUYJLABARIXCgZvZmZzZXQYAiABKAVCB7pIBBoCKAAiXgoWUmVhZFRvb2xSZXN1bHRSZXNwb25zZRIMCgR0ZXh0GAEgASgJEhgKC25leHRfb2Zmc2V0GAIgASgFSACIAQESDAoEc2l6ZRgDIAEoBUIOCgxfbmV4dF9vZmZzZXQiKAoUUmVzdG9yZUNhbGxzUmVzcG9uc2USEAoIcmVzdG9yZWQYASABKAUi1wEKD01jcFNlcnZlclN0YXR1cxIOCgZzZXJ2ZXIYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGc2hhcmVkGAMgASgIEhEKCXRyYW5zcG9ydBgEIAEoCRI1CgVub2RlcxgFIAMoCzImLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLk1jcFNlcnZlck5vZGUSDgoGcmVhc29uGAYgASgJEgwKBHNlYXQYByABKAkSEgoKdG9vbF9jb3VudBgIIAEoBRIZChFhdXRob3JpemF0aW9uX3VybBgJIAEoCSKPAQoNTWNwU2VydmVyTm9kZRIMCgRub2RlGAEgASgJEg0KBXN0YXRlGAIgASgJEhEKCWluc3RhbmNlcxgDIAEoBRINCgVyZWFkeRgEIAEoBRIOCgZyZWFzb24YBSABKAkSLwoLcmVwb3J0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMowQChNUb29sUmVnaXN0cnlTZXJ2aWNlEmcKCUxpc3RUb29scxIpLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RUb29sc1JlcXVlc3QaKi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0VG9vbHNSZXNwb25zZSIDkAIBEl8KCENhbGxUb29sEiguYnVsbHBlbi50b29scmVnaXN0cnkudjEuQ2FsbFRvb2xSZXF1ZXN0GikuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQ2FsbFRvb2xSZXNwb25zZRJ2Cg5MaXN0TWNwU2VydmVycxIuLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RNY3BTZXJ2ZXJzUmVxdWVzdBovLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RNY3BTZXJ2ZXJzUmVzcG9uc2UiA5ACARJ3ChBSZXN0YXJ0TWNwU2VydmVyEjAuYnVsbHBlbi50b29scmVnaXN0cnkudjEuUmVzdGFydE1jcFNlcnZlclJlcXVlc3QaMS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SZXN0YXJ0TWNwU2VydmVyUmVzcG9uc2USZwoJTGlzdENhbGxzEikuYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdENhbGxzUmVxdWVzdBoqLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RDYWxsc1Jlc3BvbnNlIgOQAgESawoMUmVzdG9yZUNhbGxzEiwuYnVsbHBlbi50b29scmVnaXN0cnkudjEuUmVzdG9yZUNhbGxzUmVxdWVzdBotLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLlJlc3RvcmVDYWxsc1Jlc3BvbnNlEmEKB0dldENhbGwSJy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5HZXRDYWxsUmVxdWVzdBooLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkdldENhbGxSZXNwb25zZSIDkAIBEnMKDUxpc3RBcHByb3ZhbHMSLS5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5MaXN0QXBwcm92YWxzUmVxdWVzdBouLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RBcHByb3ZhbHNSZXNwb25zZSIDkAIBEnEKDkRlY2lkZUFwcHJvdmFsEi4uYnVsbHBlbi50b29scmVnaXN0cnkudjEuRGVjaWRlQXBwcm92YWxSZXF1ZXN0Gi8uYnVsbHBlbi50b29scmVnaXN0cnkudjEuRGVjaWRlQXBwcm92YWxSZXNwb25zZRJxCg5DYW5jZWxBcHByb3ZhbBIuLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbmNlbEFwcHJvdmFsUmVxdWVzdBovLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkNhbmNlbEFwcHJvdmFsUmVzcG9uc2USbQoLRXhwbGFpblRvb2wSKy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5FeHBsYWluVG9vbFJlcXVlc3QaLC5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5FeHBsYWluVG9vbFJlc3BvbnNlIgOQAgESdgoOU2ltdWxhdGVQb2xpY3kSLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5TaW11bGF0ZVBvbGljeVJlcXVlc3QaLy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5TaW11bGF0ZVBvbGljeVJlc3BvbnNlIgOQAgESeQoPTGlzdFRvb2xDaGFuZ2VzEi8uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xDaGFuZ2VzUmVxdWVzdBowLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkxpc3RUb29sQ2hhbmdlc1Jlc3BvbnNlIgOQAgESdwoQQWNjZXB0VG9vbENoYW5nZRIwLmJ1bGxwZW4udG9vbHJlZ2lzdHJ5LnYxLkFjY2VwdFRvb2xDaGFuZ2VSZXF1ZXN0GjEuYnVsbHBlbi50b29scmVnaXN0cnkudjEuQWNjZXB0VG9vbENoYW5nZVJlc3BvbnNlEnYKDkxpc3RUb29sU2tpbGxzEi4uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xTa2lsbHNSZXF1ZXN0Gi8uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTGlzdFRvb2xTa2lsbHNSZXNwb25zZSIDkAIBEqABCg1Mb2FkVG9vbFNraWxsEi0uYnVsbHBlbi50b29scmVnaXN0cnkudjEuTG9hZFRvb2xTa2lsbFJlcXVlc3QaLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5Mb2FkVG9vbFNraWxsUmVzcG9uc2UiMJACAcrzGCkKD2xvYWRfdG9vbF9za2lsbBIBARgBIAAoATAAQgt0b29sX3NraWxscxKvAQoOUmVhZFRvb2xSZXN1bHQSLi5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SZWFkVG9vbFJlc3VsdFJlcXVlc3QaLy5idWxscGVuLnRvb2xyZWdpc3RyeS52MS5SZWFkVG9vbFJlc3VsdFJlc3BvbnNlIjyQAgHK8xg1ChByZWFkX3Rvb2xfcmVzdWx0EgEBGAEgACgBMABCFnRvb2xfcmVzdWx0czpzdW1tYXJpemVC/gEKG2NvbS5idWxscGVuLnRvb2xyZWdpc3RyeS52MUIYVG9vbFJlZ2lzdHJ5U2VydmljZVByb3RvUAFaR2dpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vdG9vbHJlZ2lzdHJ5L3YxO3Rvb2xyZWdpc3RyeXYxogIDQlRYqgIXQnVsbHBlbi5Ub29scmVnaXN0cnkuVjHKAhdCdWxscGVuXFRvb2xyZWdpc3RyeVxWMeICI0J1bGxwZW5cVG9vbHJlZ2lzdHJ5XFYxXEdQQk1ldGFkYXRh6gIZQnVsbHBlbjo6VG9vbHJlZ2lzdHJ5OjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_bullpen_tool_v1_options, file_bullpen_tool_v1_outcome, file_bullpen_toolregistry_v1_approval, file_bullpen_toolregistry_v1_call, file_bullpen_toolregistry_v1_policy, file_bullpen_toolregistry_v1_skill, file_bullpen_toolregistry_v1_tool, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * ListToolsRequest says whose catalogue.
@@ -311,6 +311,55 @@ export const ListMcpServersResponseSchema: GenMessage<ListMcpServersResponse> = 
   messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 6);
 
 /**
+ * RestartMcpServerRequest names a server.
+ *
+ * @generated from message bullpen.toolregistry.v1.RestartMcpServerRequest
+ */
+export type RestartMcpServerRequest = Message<"bullpen.toolregistry.v1.RestartMcpServerRequest"> & {
+  /**
+   * The server.
+   *
+   * @generated from field: string server = 1;
+   */
+  server: string;
+
+  /**
+   * Only this seat's instance; empty for all.
+   *
+   * @generated from field: string seat = 2;
+   */
+  seat: string;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.RestartMcpServerRequest.
+ * Use `create(RestartMcpServerRequestSchema)` to create a new message.
+ */
+export const RestartMcpServerRequestSchema: GenMessage<RestartMcpServerRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 7);
+
+/**
+ * RestartMcpServerResponse counts.
+ *
+ * @generated from message bullpen.toolregistry.v1.RestartMcpServerResponse
+ */
+export type RestartMcpServerResponse = Message<"bullpen.toolregistry.v1.RestartMcpServerResponse"> & {
+  /**
+   * Instances that were ended.
+   *
+   * @generated from field: int32 restarted = 1;
+   */
+  restarted: number;
+};
+
+/**
+ * Describes the message bullpen.toolregistry.v1.RestartMcpServerResponse.
+ * Use `create(RestartMcpServerResponseSchema)` to create a new message.
+ */
+export const RestartMcpServerResponseSchema: GenMessage<RestartMcpServerResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 8);
+
+/**
  * ListCallsRequest narrows the audit.
  *
  * @generated from message bullpen.toolregistry.v1.ListCallsRequest
@@ -399,7 +448,7 @@ export type ListCallsRequest = Message<"bullpen.toolregistry.v1.ListCallsRequest
  * Use `create(ListCallsRequestSchema)` to create a new message.
  */
 export const ListCallsRequestSchema: GenMessage<ListCallsRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 7);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 9);
 
 /**
  * ListCallsResponse is a page of the audit.
@@ -427,7 +476,7 @@ export type ListCallsResponse = Message<"bullpen.toolregistry.v1.ListCallsRespon
  * Use `create(ListCallsResponseSchema)` to create a new message.
  */
 export const ListCallsResponseSchema: GenMessage<ListCallsResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 8);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 10);
 
 /**
  * RestoreCallsRequest carries calls from a journal.
@@ -448,7 +497,7 @@ export type RestoreCallsRequest = Message<"bullpen.toolregistry.v1.RestoreCallsR
  * Use `create(RestoreCallsRequestSchema)` to create a new message.
  */
 export const RestoreCallsRequestSchema: GenMessage<RestoreCallsRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 9);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 11);
 
 /**
  * GetCallRequest names a call.
@@ -469,7 +518,7 @@ export type GetCallRequest = Message<"bullpen.toolregistry.v1.GetCallRequest"> &
  * Use `create(GetCallRequestSchema)` to create a new message.
  */
 export const GetCallRequestSchema: GenMessage<GetCallRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 10);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 12);
 
 /**
  * GetCallResponse carries it.
@@ -490,7 +539,7 @@ export type GetCallResponse = Message<"bullpen.toolregistry.v1.GetCallResponse">
  * Use `create(GetCallResponseSchema)` to create a new message.
  */
 export const GetCallResponseSchema: GenMessage<GetCallResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 11);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 13);
 
 /**
  * ListApprovalsRequest narrows.
@@ -532,7 +581,7 @@ export type ListApprovalsRequest = Message<"bullpen.toolregistry.v1.ListApproval
  * Use `create(ListApprovalsRequestSchema)` to create a new message.
  */
 export const ListApprovalsRequestSchema: GenMessage<ListApprovalsRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 12);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 14);
 
 /**
  * ListApprovalsResponse is a page.
@@ -560,7 +609,7 @@ export type ListApprovalsResponse = Message<"bullpen.toolregistry.v1.ListApprova
  * Use `create(ListApprovalsResponseSchema)` to create a new message.
  */
 export const ListApprovalsResponseSchema: GenMessage<ListApprovalsResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 13);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 15);
 
 /**
  * DecideApprovalRequest is an operator's word.
@@ -595,7 +644,7 @@ export type DecideApprovalRequest = Message<"bullpen.toolregistry.v1.DecideAppro
  * Use `create(DecideApprovalRequestSchema)` to create a new message.
  */
 export const DecideApprovalRequestSchema: GenMessage<DecideApprovalRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 14);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 16);
 
 /**
  * DecideApprovalResponse says how it stands now.
@@ -616,7 +665,7 @@ export type DecideApprovalResponse = Message<"bullpen.toolregistry.v1.DecideAppr
  * Use `create(DecideApprovalResponseSchema)` to create a new message.
  */
 export const DecideApprovalResponseSchema: GenMessage<DecideApprovalResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 15);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 17);
 
 /**
  * CancelApprovalRequest takes a question back.
@@ -637,7 +686,7 @@ export type CancelApprovalRequest = Message<"bullpen.toolregistry.v1.CancelAppro
  * Use `create(CancelApprovalRequestSchema)` to create a new message.
  */
 export const CancelApprovalRequestSchema: GenMessage<CancelApprovalRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 16);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 18);
 
 /**
  * CancelApprovalResponse says how it stands now.
@@ -658,7 +707,7 @@ export type CancelApprovalResponse = Message<"bullpen.toolregistry.v1.CancelAppr
  * Use `create(CancelApprovalResponseSchema)` to create a new message.
  */
 export const CancelApprovalResponseSchema: GenMessage<CancelApprovalResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 17);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 19);
 
 /**
  * ExplainToolRequest asks about a seat and a tool.
@@ -693,7 +742,7 @@ export type ExplainToolRequest = Message<"bullpen.toolregistry.v1.ExplainToolReq
  * Use `create(ExplainToolRequestSchema)` to create a new message.
  */
 export const ExplainToolRequestSchema: GenMessage<ExplainToolRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 18);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 20);
 
 /**
  * ExplainToolResponse is the answer, reason by reason.
@@ -749,7 +798,7 @@ export type ExplainToolResponse = Message<"bullpen.toolregistry.v1.ExplainToolRe
  * Use `create(ExplainToolResponseSchema)` to create a new message.
  */
 export const ExplainToolResponseSchema: GenMessage<ExplainToolResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 19);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 21);
 
 /**
  * SimulatePolicyRequest carries a policy and says over which calls.
@@ -791,7 +840,7 @@ export type SimulatePolicyRequest = Message<"bullpen.toolregistry.v1.SimulatePol
  * Use `create(SimulatePolicyRequestSchema)` to create a new message.
  */
 export const SimulatePolicyRequestSchema: GenMessage<SimulatePolicyRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 20);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 22);
 
 /**
  * SimulatePolicyResponse compares.
@@ -826,7 +875,7 @@ export type SimulatePolicyResponse = Message<"bullpen.toolregistry.v1.SimulatePo
  * Use `create(SimulatePolicyResponseSchema)` to create a new message.
  */
 export const SimulatePolicyResponseSchema: GenMessage<SimulatePolicyResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 21);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 23);
 
 /**
  * ListToolChangesRequest asks for changed tools.
@@ -847,7 +896,7 @@ export type ListToolChangesRequest = Message<"bullpen.toolregistry.v1.ListToolCh
  * Use `create(ListToolChangesRequestSchema)` to create a new message.
  */
 export const ListToolChangesRequestSchema: GenMessage<ListToolChangesRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 22);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 24);
 
 /**
  * ListToolChangesResponse lists them.
@@ -868,7 +917,7 @@ export type ListToolChangesResponse = Message<"bullpen.toolregistry.v1.ListToolC
  * Use `create(ListToolChangesResponseSchema)` to create a new message.
  */
 export const ListToolChangesResponseSchema: GenMessage<ListToolChangesResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 23);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 25);
 
 /**
  * AcceptToolChangeRequest names a definition.
@@ -903,7 +952,7 @@ export type AcceptToolChangeRequest = Message<"bullpen.toolregistry.v1.AcceptToo
  * Use `create(AcceptToolChangeRequestSchema)` to create a new message.
  */
 export const AcceptToolChangeRequestSchema: GenMessage<AcceptToolChangeRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 24);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 26);
 
 /**
  * AcceptToolChangeResponse is empty.
@@ -918,7 +967,7 @@ export type AcceptToolChangeResponse = Message<"bullpen.toolregistry.v1.AcceptTo
  * Use `create(AcceptToolChangeResponseSchema)` to create a new message.
  */
 export const AcceptToolChangeResponseSchema: GenMessage<AcceptToolChangeResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 25);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 27);
 
 /**
  * ListToolSkillsRequest asks for the skills.
@@ -939,7 +988,7 @@ export type ListToolSkillsRequest = Message<"bullpen.toolregistry.v1.ListToolSki
  * Use `create(ListToolSkillsRequestSchema)` to create a new message.
  */
 export const ListToolSkillsRequestSchema: GenMessage<ListToolSkillsRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 26);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 28);
 
 /**
  * ListToolSkillsResponse lists them.
@@ -967,7 +1016,7 @@ export type ListToolSkillsResponse = Message<"bullpen.toolregistry.v1.ListToolSk
  * Use `create(ListToolSkillsResponseSchema)` to create a new message.
  */
 export const ListToolSkillsResponseSchema: GenMessage<ListToolSkillsResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 27);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 29);
 
 /**
  * LoadToolSkillRequest names a skill.
@@ -988,7 +1037,7 @@ export type LoadToolSkillRequest = Message<"bullpen.toolregistry.v1.LoadToolSkil
  * Use `create(LoadToolSkillRequestSchema)` to create a new message.
  */
 export const LoadToolSkillRequestSchema: GenMessage<LoadToolSkillRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 28);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 30);
 
 /**
  * LoadToolSkillResponse carries it.
@@ -1023,7 +1072,7 @@ export type LoadToolSkillResponse = Message<"bullpen.toolregistry.v1.LoadToolSki
  * Use `create(LoadToolSkillResponseSchema)` to create a new message.
  */
 export const LoadToolSkillResponseSchema: GenMessage<LoadToolSkillResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 29);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 31);
 
 /**
  * ReadToolResultRequest asks for a page of a result.
@@ -1051,7 +1100,7 @@ export type ReadToolResultRequest = Message<"bullpen.toolregistry.v1.ReadToolRes
  * Use `create(ReadToolResultRequestSchema)` to create a new message.
  */
 export const ReadToolResultRequestSchema: GenMessage<ReadToolResultRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 30);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 32);
 
 /**
  * ReadToolResultResponse is a page of a result.
@@ -1086,7 +1135,7 @@ export type ReadToolResultResponse = Message<"bullpen.toolregistry.v1.ReadToolRe
  * Use `create(ReadToolResultResponseSchema)` to create a new message.
  */
 export const ReadToolResultResponseSchema: GenMessage<ReadToolResultResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 31);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 33);
 
 /**
  * RestoreCallsResponse counts.
@@ -1107,7 +1156,7 @@ export type RestoreCallsResponse = Message<"bullpen.toolregistry.v1.RestoreCalls
  * Use `create(RestoreCallsResponseSchema)` to create a new message.
  */
 export const RestoreCallsResponseSchema: GenMessage<RestoreCallsResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 32);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 34);
 
 /**
  * McpServerStatus is a server over all nodes.
@@ -1184,7 +1233,7 @@ export type McpServerStatus = Message<"bullpen.toolregistry.v1.McpServerStatus">
  * Use `create(McpServerStatusSchema)` to create a new message.
  */
 export const McpServerStatusSchema: GenMessage<McpServerStatus> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 33);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 35);
 
 /**
  * McpServerNode is a server on one node.
@@ -1241,7 +1290,7 @@ export type McpServerNode = Message<"bullpen.toolregistry.v1.McpServerNode"> & {
  * Use `create(McpServerNodeSchema)` to create a new message.
  */
 export const McpServerNodeSchema: GenMessage<McpServerNode> = /*@__PURE__*/
-  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 34);
+  messageDesc(file_bullpen_toolregistry_v1_tool_registry_service, 36);
 
 /**
  * ToolRegistryService is the one door to every tool: it knows the catalogue, checks who may call what with which
@@ -1281,6 +1330,17 @@ export const ToolRegistryService: GenService<{
     methodKind: "unary";
     input: typeof ListMcpServersRequestSchema;
     output: typeof ListMcpServersResponseSchema;
+  },
+  /**
+   * RestartMcpServer ends a server's instances on every node and starts those that should run, as after a secret was rotated. Calls
+   * that they are in the middle of finish first. `not_found` for a server that is not declared.
+   *
+   * @generated from rpc bullpen.toolregistry.v1.ToolRegistryService.RestartMcpServer
+   */
+  restartMcpServer: {
+    methodKind: "unary";
+    input: typeof RestartMcpServerRequestSchema;
+    output: typeof RestartMcpServerResponseSchema;
   },
   /**
    * ListCalls lists audited calls, newest first.
