@@ -16,8 +16,6 @@ import (
 
 // Handler serves McpHostService for this node. It is safe for concurrent use.
 type Handler struct {
-	mcphostv1connect.UnimplementedMcpHostServiceHandler
-
 	Fleet *fleet.Fleet
 	Store *store.Store
 	// Authorizer has what operators are asked to consent to.

@@ -48,7 +48,6 @@ type Options struct {
 
 // Handler implements the service.
 type Handler struct {
-	toolregistryv1connect.UnimplementedToolRegistryServiceHandler
 	Options
 	lists lists
 }
