@@ -20,6 +20,10 @@ type Member struct {
 // Object is a JSON object, in order. The zero value is an empty one. Changing it answers a new object; values are shared.
 type Object []Member
 
+// few is how many members are searched one after the other. Looking through more for each that comes would take whoever reads a
+// large object time that grows with the square of its members.
+const few = 32
+
 // Parse reads one object. A name that stands in it twice is refused: two readers would not read the same.
 func Parse(text []byte) (Object, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -27,6 +31,7 @@ func Parse(text []byte) (Object, error) {
 		return nil, errors.New("it is not one JSON object")
 	}
 	object := Object{}
+	var seen map[string]bool // once there are many
 	for decoder.More() {
 		name, err := decoder.Token()
 		if err != nil {
@@ -36,7 +41,7 @@ func Parse(text []byte) (Object, error) {
 		if !ok {
 			return nil, errors.New("it is not JSON")
 		}
-		if object.Has(text) {
+		if seen[text] || seen == nil && object.Has(text) {
 			return nil, fmt.Errorf("it has the member %q twice", text)
 		}
 		member := Member{Name: text}
@@ -44,6 +49,12 @@ func Parse(text []byte) (Object, error) {
 			return nil, fmt.Errorf("it is not JSON: %w", err)
 		}
 		object = append(object, member)
+		switch {
+		case seen != nil:
+			seen[text] = true
+		case len(object) > few:
+			seen = object.names()
+		}
 	}
 	if _, err := decoder.Token(); err != nil {
 		return nil, fmt.Errorf("it is not JSON: %w", err)
@@ -52,6 +63,14 @@ func Parse(text []byte) (Object, error) {
 		return nil, errors.New("there is more after the object")
 	}
 	return object, nil
+}
+
+func (o Object) names() map[string]bool {
+	names := make(map[string]bool, len(o))
+	for _, m := range o {
+		names[m.Name] = true
+	}
+	return names
 }
 
 // Get answers a member's value; nil when there is none.

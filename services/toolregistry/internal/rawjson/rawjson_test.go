@@ -1,7 +1,9 @@
 package rawjson_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +45,35 @@ func TestOnlyOneObjectWithEveryNameOnceIsRead(t *testing.T) {
 	} {
 		_, err := rawjson.Parse([]byte(text))
 		require.ErrorContains(t, err, says, text)
+	}
+}
+
+// TestAnObjectOfManyMembersIsReadInOnePass reads as many members as fit a body that is taken. Searching all for each that comes
+// would outlast the test.
+func TestAnObjectOfManyMembersIsReadInOnePass(t *testing.T) {
+	t.Parallel()
+	const members = 400_000
+	var text bytes.Buffer
+	text.WriteString("{")
+	for i := range members {
+		fmt.Fprintf(&text, `"m%d":1,`, i)
+	}
+	_, err := rawjson.Parse([]byte(text.String() + `"m0":1}`))
+	require.ErrorContains(t, err, `"m0" twice`)
+}
+
+func TestANameThatStandsTwiceIsFoundWhereverItStands(t *testing.T) {
+	t.Parallel()
+	for first := range 100 {
+		object := rawjson.Object{}
+		for i := range 100 {
+			object = object.With(fmt.Sprintf("m%d", i), json.RawMessage("1"))
+		}
+		parsed, err := rawjson.Parse(object.Bytes())
+		require.NoError(t, err)
+		require.Equal(t, object, parsed)
+		_, err = rawjson.Parse(append(object, rawjson.Member{Name: fmt.Sprintf("m%d", first), Value: json.RawMessage("1")}).Bytes())
+		require.ErrorContains(t, err, fmt.Sprintf(`"m%d" twice`, first))
 	}
 }
 
