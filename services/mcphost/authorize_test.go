@@ -91,7 +91,7 @@ func TestAServerStartsOnceAnOperatorHasConsented(t *testing.T) {
 		require.Eventually(t, func() bool { return n.tools(t, "", "crm").GetState() == "ready" }, 30*time.Second, 20*time.Millisecond)
 		answer, err := n.call(t.Context(), "", "crm", "whoami", "{}")
 		require.NoError(t, err)
-		require.Equal(t, "Bearer [redacted]", text(t, answer.GetResultJson()), "the server got it, nobody else does")
+		require.Equal(t, "Bearer [REDACTED:secret]", text(t, answer.GetResultJson()), "the server got it, nobody else does")
 	}
 	require.Empty(t, one.authorizationURL(t, ""))
 	issuer.Revoke(false)

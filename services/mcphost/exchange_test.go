@@ -126,10 +126,10 @@ func TestAnExchangeStreamsWhatBelongsToItAndEndsWithTheServersWord(t *testing.T)
 			Server: "talker", Method: "tools/call", ParamsJson: `{"name":"report","arguments":{},"_meta":{"progressToken":"mine"}}`,
 		})
 		require.Empty(t, refusal, way)
-		require.Contains(t, result, "done [redacted]")
+		require.Contains(t, result, "done [REDACTED:secret]")
 		require.Len(t, notifications, 1)
 		require.Contains(t, notifications[0], `"progressToken":"mine"`)
-		require.Contains(t, notifications[0], "[redacted]")
+		require.Contains(t, notifications[0], "[REDACTED:secret]")
 
 		_, _, refusal = exchange(t, client, &mcphostv1.ExchangeRequest{Server: "talker", Method: "resources/read", ParamsJson: `{"uri":"test://none"}`})
 		require.Contains(t, refusal, `"code":-3`)

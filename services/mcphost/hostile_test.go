@@ -110,7 +110,7 @@ func TestAServerThatFailsCostsOnlyItsTools(t *testing.T) {
 
 	require.Equal(t, "ready", n.tools(t, "", "good").GetState())
 	for name, reason := range map[string]string{
-		"bad": "Error: the token [redacted] is not valid", "unresolved": "NOBODY_HAS_THIS", "noise": "no protocol messages",
+		"bad": "Error: the token [REDACTED:secret] is not valid", "unresolved": "NOBODY_HAS_THIS", "noise": "no protocol messages",
 		"crowd": "it lists more than", "missing": `"no-such-program" is not in PATH`,
 	} {
 		require.Eventually(t, func() bool {
@@ -180,8 +180,8 @@ func TestEachSeatHasAChildWithItsOwnCredentials(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, answer.GetResultJson(), `WHO=`+seat)
 		require.Contains(t, answer.GetResultJson(), "BASE=base")
-		require.Contains(t, answer.GetResultJson(), "TOKEN=[redacted]")
-		require.NotContains(t, answer.GetResultJson(), "secret")
+		require.Contains(t, answer.GetResultJson(), "TOKEN=[REDACTED:secret]")
+		require.NotContains(t, answer.GetResultJson(), "-secret")
 	}
 	require.Equal(t, 2, count(t, effects, "start"))
 

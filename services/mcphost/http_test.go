@@ -68,7 +68,7 @@ func TestASeatsHeadersGoWithItsRequestsAndNowhereElse(t *testing.T) {
 	require.Equal(t, "ready", n.tools(t, "ada", "home").GetState(), n.tools(t, "ada", "home").GetReason())
 	answer, err := n.call(t.Context(), "ada", "home", "whoami", "{}")
 	require.NoError(t, err)
-	require.Equal(t, "Bearer [redacted]", text(t, answer.GetResultJson()), "the server got it, nobody else does")
+	require.Equal(t, "Bearer [REDACTED:secret]", text(t, answer.GetResultJson()), "the server got it, nobody else does")
 	for _, h := range home.headers() {
 		require.Equal(t, "Bearer ada-secret-1", h.Get("Authorization"))
 		require.Equal(t, "core", h.Get("X-Team"))

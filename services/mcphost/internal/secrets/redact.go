@@ -12,7 +12,8 @@ const (
 	minSecret = 4
 	// minLine is the shortest line of a value of several lines that is taken out by itself.
 	minLine = 12
-	mask    = "[redacted]"
+	// mask has the form of all marks that stand for a secret: [REDACTED:<kind>].
+	mask = "[REDACTED:secret]"
 )
 
 // Redactor takes values out of texts. The zero value and nil take out nothing. Safe for concurrent use.
@@ -39,7 +40,8 @@ func NewRedactor(secrets []string) *Redactor {
 		}
 	}
 	slices.SortFunc(r.values, func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(r.values))
+	pairs := make([]string, 0, 2+2*len(r.values))
+	pairs = append(pairs, mask, mask) // first of all: a mark stays whole, whatever the values are
 	for _, v := range r.values {
 		pairs = append(pairs, v, mask)
 	}

@@ -17,25 +17,34 @@ func TestValuesAreTakenOutHoweverTheyAreSpelt(t *testing.T) {
 	t.Parallel()
 	r := secrets.NewRedactor([]string{"pass\"word\n1", "tökén", "hunter2", "hunter2-longer", "12345678", "abc"})
 	for in, out := range map[string]string{
-		`{"a":"x hunter2 y","n":9007199254740993}`:        `{"a":"x [redacted] y","n":9007199254740993}`,
-		`{"a":"hunter2-longer"}`:                          `{"a":"[redacted]"}`,
-		`{"a":"pass\"word\n1"}`:                           `{"a":"[redacted]"}`,
-		`{"a":"t\u00f6k\u00e9n","b":"\u0068unter2"}`:      `{"a":"[redacted]","b":"[redacted]"}`,
-		`{"hunter2":[1.50,"hunter2"]}`:                    `{"[redacted]":[1.50,"[redacted]"]}`,
-		`{"n":12345678}`:                                  `{"n":"[redacted]"}`,
+		`{"a":"x hunter2 y","n":9007199254740993}`:        `{"a":"x [REDACTED:secret] y","n":9007199254740993}`,
+		`{"a":"hunter2-longer"}`:                          `{"a":"[REDACTED:secret]"}`,
+		`{"a":"pass\"word\n1"}`:                           `{"a":"[REDACTED:secret]"}`,
+		`{"a":"t\u00f6k\u00e9n","b":"\u0068unter2"}`:      `{"a":"[REDACTED:secret]","b":"[REDACTED:secret]"}`,
+		`{"hunter2":[1.50,"hunter2"]}`:                    `{"[REDACTED:secret]":[1.50,"[REDACTED:secret]"]}`,
+		`{"n":12345678}`:                                  `{"n":"[REDACTED:secret]"}`,
 		`{ "a" : "<b>\u00e9\n",  "n":1e400, "abc":"abc"}`: `{ "a" : "<b>\u00e9\n",  "n":1e400, "abc":"abc"}`,
 	} {
 		require.Equal(t, out, string(r.JSON([]byte(in))))
 	}
-	require.Equal(t, "a [redacted] b", r.Text("a hunter2 b"))
+	require.Equal(t, "a [REDACTED:secret] b", r.Text("a hunter2 b"))
 	var none *secrets.Redactor
 	require.Equal(t, "hunter2", none.Text("hunter2"))
+}
+
+func TestAMarkStaysWhateverTheValuesAre(t *testing.T) {
+	t.Parallel()
+	r := secrets.NewRedactor([]string{"hunter2", "secret", "REDACTED", "[REDACTED", "ED:secr"})
+	once := r.Text("a hunter2 b secret")
+	require.Equal(t, "a [REDACTED:secret] b [REDACTED:secret]", once)
+	require.Equal(t, once, r.Text(once))
+	require.JSONEq(t, `{"a":"[REDACTED:secret]"}`, string(r.JSON(r.JSON([]byte(`{"a":"hunter2"}`)))))
 }
 
 func TestAKeyOfSeveralLinesIsTakenOutLineByLine(t *testing.T) {
 	t.Parallel()
 	r := secrets.NewRedactor([]string{"-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nshort\n"})
-	require.Equal(t, "line: [redacted]", r.Text("line: MIIEvQIBADANBgkq"))
+	require.Equal(t, "line: [REDACTED:secret]", r.Text("line: MIIEvQIBADANBgkq"))
 	require.Equal(t, "short", r.Text("short"))
 }
 
@@ -90,8 +99,8 @@ func TestValuesThatComeUpLaterAreTakenOutBesideTheFirst(t *testing.T) {
 	t.Parallel()
 	first := secrets.NewRedactor([]string{"declared-1"})
 	both := first.With("token-2")
-	require.Equal(t, "[redacted] token-2", first.Text("declared-1 token-2"))
-	require.Equal(t, "[redacted] [redacted]", both.Text("declared-1 token-2"))
+	require.Equal(t, "[REDACTED:secret] token-2", first.Text("declared-1 token-2"))
+	require.Equal(t, "[REDACTED:secret] [REDACTED:secret]", both.Text("declared-1 token-2"))
 	var none *secrets.Redactor
-	require.Equal(t, "[redacted]", none.With("token-2").Text("token-2"))
+	require.Equal(t, "[REDACTED:secret]", none.With("token-2").Text("token-2"))
 }

@@ -33,6 +33,8 @@ func TestSecretsAreKnownByTheirShape(t *testing.T) {
 		"a Stripe key":            {"sk_live_" + digits, "[REDACTED:stripe_key]"},
 		"credentials in a URL":    {"postgres://bo:hunter2@db/x", "postgres://bo:[REDACTED:url_credential]@db/x"},
 		"a secret in a password":  {"password=sk-" + digits, "password=[REDACTED:password]"},
+		"what mcphost took out":   {"key [REDACTED:secret], Bearer [REDACTED:secret]", "key [REDACTED:secret], Bearer [REDACTED:secret]"},
+		"and what it stood for":   {"pwd=[REDACTED:secret] x", "pwd=[REDACTED:password] x"},
 		"words that look alike":   {"task-management-for-everybody-here1, risk-free, https://a.b/c:d@e", "task-management-for-everybody-here1, risk-free, https://a.b/c:d@e"},
 		"a key that is too short": {"sk-short ghp_abc AKIA123", "sk-short ghp_abc AKIA123"},
 	} {
