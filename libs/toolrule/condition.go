@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 )
@@ -89,30 +90,62 @@ func (l *Language) Compile(when string) (*Condition, error) {
 	if len(when) > MaxConditionIn {
 		return nil, fmt.Errorf("the condition has %d bytes; at most %d are taken", len(when), MaxConditionIn)
 	}
-	env := l.env
-	ast, issues := env.Compile(when)
+	checked, issues := l.env.Compile(when)
 	if issues.Err() != nil {
-		return nil, readable(issues)
+		return nil, l.readable(when, issues)
 	}
-	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
+	if out := checked.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("the condition answers %s; it must answer true or false", out)
 	}
-	program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval), cel.CostLimit(maxCost))
+	program, err := l.env.Program(checked, cel.EvalOptions(cel.OptOptimize, cel.OptPartialEval), cel.CostLimit(maxCost))
 	if err != nil {
 		return nil, fmt.Errorf("the condition cannot be run: %w", err)
 	}
 	return &Condition{program: program}, nil
 }
 
-func readable(issues *cel.Issues) error {
+// readable says what is wrong with a condition first.
+func (l *Language) readable(when string, issues *cel.Issues) error {
 	first := issues.Errors()[0]
 	text := strings.TrimSuffix(first.Message, ".")
 	if name, undeclared := strings.CutPrefix(text, "undeclared reference to '"); undeclared {
 		name, _, _ = strings.Cut(name, "'")
-		text = fmt.Sprintf("`%s` is not known; there are seat.handle, seat.unit, seat.kind, tool.name, tool.source, tool.read_only, "+
-			"tool.destructive, tool.idempotent, tool.open_world, tool.delivers and args", name)
+		text = unknown(name, l.memberOf(when, first.ExprID))
 	}
 	return fmt.Errorf("line %d, column %d of the condition: %s", first.Location.Line(), first.Location.Column()+1, text)
+}
+
+// memberOf answers which member of an expression is selected; empty for none.
+func (l *Language) memberOf(when string, id int64) string {
+	parsed, issues := l.env.Parse(when)
+	if issues.Err() != nil {
+		return ""
+	}
+	member := ""
+	ast.PostOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.SelectKind && e.AsSelect().Operand().ID() == id {
+			member = e.AsSelect().FieldName()
+		}
+	}))
+	return member
+}
+
+// unknown says what there is in place of a name that is not known, or of a member of it; member may be empty.
+func unknown(name, member string) string {
+	var there string
+	switch name {
+	case "seat":
+		there = "`handle`, `unit` and `kind`"
+	case "tool":
+		there = "`name`, `source`, `read_only`, `destructive`, `idempotent`, `open_world` and `delivers`"
+	default:
+		return fmt.Sprintf("`%s` is not known; there are seat.handle, seat.unit, seat.kind, tool.name, tool.source, tool.read_only, "+
+			"tool.destructive, tool.idempotent, tool.open_world, tool.delivers and args", name)
+	}
+	if member == "" {
+		return fmt.Sprintf("`%s` is no value by itself; it has %s", name, there)
+	}
+	return fmt.Sprintf("`%s` has no `%s`; it has %s", name, member, there)
 }
 
 // Holds evaluates the condition. An error says that it has no value for these facts: an argument is missing, a type does not

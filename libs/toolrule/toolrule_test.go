@@ -100,9 +100,12 @@ func TestAConditionThatHasNoValueIsAnError(t *testing.T) {
 func TestAConditionThatCannotMeanAnythingDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	for when, want := range map[string]string{
-		`seat.handel == "ada"`:          "seat.handle, seat.unit",
-		`tool.readonly`:                 "`tool` is not known",
-		`user == "x"`:                   "`user` is not known",
+		`seat.handel == "ada"`:          "line 1, column 1 of the condition: `seat` has no `handel`; it has `handle`, `unit` and `kind`",
+		`args.x == 1 && tool.readonly`:  "`tool` has no `readonly`; it has `name`, `source`, `read_only`",
+		`has(tool.hint)`:                "`tool` has no `hint`",
+		`seat.unit.lead == "x"`:         "field selection",
+		`seat == "ada"`:                 "`seat` is no value by itself; it has `handle`",
+		`user == "x"`:                   "`user` is not known; there are seat.handle",
 		`seat.handle == 5`:              "no matching overload",
 		`seat.handle`:                   "must answer true or false",
 		`args.x ==`:                     "line 1, column",

@@ -23,7 +23,7 @@ func TestAPolicyIsExplainedAndTriedFromTheCommandLine(t *testing.T) {
 	require.Contains(t, fine(t, i.Run("policy", "simulate", other, "--since", "24h")), "looked at:")
 	require.Contains(t, decode(t, fine(t, i.Run("policy", "simulate", other, "--json"))), "decisions")
 	wrong := write(t, "rules:\n  - {name: reads, effect: allow, when: tool.reads}\n")
-	require.Contains(t, failed(t, i.Run("policy", "simulate", wrong)), "rules[0].when line 1, column 1 of the condition: `tool` is not known")
+	require.Contains(t, failed(t, i.Run("policy", "simulate", wrong)), "rules[0].when line 1, column 1 of the condition: `tool` has no `reads`")
 }
 
 func TestWithoutAQuestionNothingWaitsForAPerson(t *testing.T) {
