@@ -99,6 +99,25 @@ func TestASeatsOpIDIsRefused(t *testing.T) {
 	require.Len(t, made.operations, 1)
 }
 
+// What a client made up is neither kept, where it could be anything, nor handed back as if it could be used.
+func TestARefusedOpIDIsNotKept(t *testing.T) {
+	t.Parallel()
+	w := operatorWorld(t, options{still: true})
+	c := w.modern(t)
+	for _, opID := range []string{`\u0000`, strings.Repeat("x", 100_000)} {
+		refused := string(c.call("tools/call", `{"name":"create_work_item","arguments":{"title":"x","op_id":"`+opID+`"}}`).Result)
+		require.Contains(t, refused, "OP_ID_REFUSED")
+		require.NotContains(t, refused, `"op_id":`)
+	}
+	audited, err := w.console.ListCalls(asOperator(t.Context()), &toolregistryv1.ListCallsRequest{Tool: "create_work_item"})
+	require.NoError(t, err)
+	require.Len(t, audited.GetCalls(), 2, "refused calls are audited, too")
+	for _, made := range audited.GetCalls() {
+		require.Equal(t, "refused", made.GetStatus())
+		require.Empty(t, made.GetOperationId())
+	}
+}
+
 func TestAWriteThatMayHaveLandedSaysHowToFinishIt(t *testing.T) {
 	t.Parallel()
 	w := operatorWorld(t, options{still: true})

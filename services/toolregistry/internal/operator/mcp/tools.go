@@ -180,7 +180,10 @@ func (s *Server) operation(q *request, tool string, brought json.RawMessage, dig
 	if err := json.Unmarshal(brought, &id); err != nil {
 		return "", fault.New(fault.Invalid, "`op_id` must be a string.").WithField("op_id")
 	}
-	return id, s.opIDs.Check(id, call)
+	if err := s.opIDs.Check(id, call); err != nil {
+		return "", err // whatever it is, it names no operation
+	}
+	return id, nil
 }
 
 // answered writes what a tool answered. A server's result is its own.

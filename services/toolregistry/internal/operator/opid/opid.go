@@ -77,13 +77,14 @@ func (m *Minter) Mint(c Call) string {
 	return base64.RawURLEncoding.EncodeToString(append(body, m.mac(body, c.Holder)...))
 }
 
-// Check refuses, with class invalid and before anything is written, an id that was not minted for this very call.
+// Check refuses, with class invalid and before anything is written, an id that was not minted for this very call. An id has one
+// spelling: what decodes to the same bytes (spare bits, line breaks) would be another operation to a ledger.
 func (m *Minter) Check(id string, c Call) error {
 	if len(id) > MaxBytes {
 		return refused("`op_id` has %d bytes, and none of ours has more than %d.", len(id), MaxBytes)
 	}
 	sealed, err := base64.RawURLEncoding.DecodeString(id)
-	if err != nil || len(sealed) != bodySize+macSize || sealed[0] != version {
+	if err != nil || len(sealed) != bodySize+macSize || sealed[0] != version || base64.RawURLEncoding.EncodeToString(sealed) != id {
 		return refused("`op_id` is not one that a call of yours answered. Leave it out for a new call.")
 	}
 	body, mac := sealed[:bodySize], sealed[bodySize:]

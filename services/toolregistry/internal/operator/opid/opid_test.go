@@ -46,10 +46,24 @@ func TestAnIDIsTakenBackForItsOwnCallAlone(t *testing.T) {
 		"one that is longer": {strings.Repeat("A", opid.MaxBytes+1), call, "has 129 bytes"},
 		"a changed one":      {flip(id), call, "your token"},
 		"an empty one":       {"", call, "not one that a call"},
+		"one with a newline": {id[:40] + "\n" + id[40:], call, "not one that a call"},
 	} {
 		err := m.Check(c.id, c.call)
 		require.ErrorContains(t, err, c.says, name)
 		require.Equal(t, fault.Invalid, fault.ClassOf(err), name)
+	}
+}
+
+// The last character of an id has two bits to spare, and a ledger takes each spelling for another operation.
+func TestAnIDHasOneSpelling(t *testing.T) {
+	t.Parallel()
+	m := minter(t, time.Now, "a")
+	id := m.Mint(call)
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	for _, letter := range letters {
+		if respelt := id[:len(id)-1] + string(letter); respelt != id {
+			require.Error(t, m.Check(respelt, call), respelt)
+		}
 	}
 }
 
