@@ -47,6 +47,17 @@ func checkEnvelope(header http.Header, m jsonrpc.Message) *jsonrpc.Error {
 	return nil
 }
 
+// repeated answers a header of the protocol that has several values, of which whoever stands between may have gone by another than
+// the first; empty when there is none.
+func repeated(header http.Header) string {
+	for name, values := range header {
+		if len(values) > 1 && strings.HasPrefix(name, "Mcp-") {
+			return name
+		}
+	}
+	return ""
+}
+
 func mismatch(format string, args ...any) *jsonrpc.Error {
 	return jsonrpc.Errorf(jsonrpc.HeaderMismatch, format, args...)
 }

@@ -32,6 +32,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusForbidden, nil, jsonrpc.Errorf(jsonrpc.InvalidRequest, "Requests of this origin, or to this host name, are not taken."))
 		return
 	}
+	if name := repeated(r.Header); name != "" {
+		fail(w, http.StatusBadRequest, nil, mismatch("The header %s is there more than once.", name))
+		return
+	}
 	if s.isDraining() {
 		stopping(w)
 		return
@@ -179,6 +183,9 @@ func accepts(values []string) bool {
 // local keeps a page in somebody's browser from reaching a server that listens on this machine only, under a name that was made
 // to point here. Elsewhere a browser's origin must be the host that it asks.
 func local(r *http.Request) bool {
+	if len(r.Header.Values("Origin")) > 1 {
+		return false
+	}
 	host := hostname(r.Host)
 	origin := r.Header.Get("Origin")
 	from, err := url.Parse(origin)

@@ -268,3 +268,25 @@ func TestAServerThatIsStoppedEndsWhatLastsAndWaitsForCalls(t *testing.T) {
 	require.Contains(t, lineThat(t, calling, func(line string) bool { return strings.HasPrefix(line, "data: ") }), `"done":true`)
 	<-stopped
 }
+
+func TestAHeaderOfTheProtocolHasOneValue(t *testing.T) {
+	t.Parallel()
+	s := play(t, func(*mcp.Options) {})
+	for name, says := range map[string]string{
+		"Mcp-Method": "more than once", "Mcp-Name": "more than once", "Mcp-Param-Region": "more than once", "Mcp-Protocol-Version": "more than once",
+		"Mcp-Session-Id": "more than once", "Origin": "origin",
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(slowCall))
+		require.NoError(t, err)
+		request.Header = http.Header{
+			"Content-Type": {"application/json"}, "Accept": {"*/*"}, "Authorization": {"a"}, name: {"http://localhost", "http://elsewhere.example"},
+		}
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Contains(t, []int{http.StatusBadRequest, http.StatusForbidden}, response.StatusCode, name)
+		require.Contains(t, string(text), says, name)
+	}
+}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -10,8 +11,13 @@ import (
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/rawjson"
 )
 
-// writeTimeout is how long a client may take to take one message.
-const writeTimeout = 30 * time.Second
+const (
+	// writeTimeout is how long a client may take to take a portion of an answer. A client with a slow line has a large answer whole,
+	// one that takes nothing is let go of.
+	writeTimeout = 30 * time.Second
+	// portion is how many bytes that is at the most.
+	portion = 64 << 10
+)
 
 // answer is the answer to one request: a JSON document when its end is all there is to say, and a stream of events as soon as
 // there is more, or when the end is long in coming. Safe for concurrent use.
@@ -94,14 +100,16 @@ func (a *answer) event(message []byte) bool {
 }
 
 func (a *answer) write(text []byte) bool {
-	if a.over {
-		return false
-	}
-	// A writer without deadlines, as in tests of handlers, blocks on nobody.
-	_ = a.control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := a.w.Write(text); err != nil {
-		a.over = true
-		return false
+	for part := range slices.Chunk(text, portion) {
+		if a.over {
+			return false
+		}
+		// A writer without deadlines, as in tests of handlers, blocks on nobody.
+		_ = a.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := a.w.Write(part); err != nil {
+			a.over = true
+			return false
+		}
 	}
 	a.flush()
 	return !a.over
