@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -80,8 +81,9 @@ func (h *configuration) put(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err, nil)
 		return
 	}
-	if dry, _ := strconv.ParseBool(r.URL.Query().Get("dry_run")); dry {
-		req.ValidateOnly = true
+	if req.ValidateOnly, err = dryRun(r.URL); err != nil {
+		refuse(w, err, nil)
+		return
 	}
 	answer, err := h.company.PutMcpServer(ctx, req)
 	switch {
@@ -103,6 +105,20 @@ func (h *configuration) put(w http.ResponseWriter, r *http.Request) {
 			"unchanged": answer.GetUnchanged(), "warnings": listed(answer.GetWarnings()),
 		})
 	}
+}
+
+// dryRun reads the query of a put. What is not understood is refused: it may have meant that nothing is to be stored.
+func dryRun(u *url.URL) (bool, error) {
+	query, err := url.ParseQuery(u.RawQuery)
+	given := query["dry_run"]
+	switch {
+	case err != nil, len(query) > 1, len(query) == 1 && len(given) != 1:
+	case len(query) == 0 || given[0] == "false":
+		return false, nil
+	case given[0] == "true":
+		return true, nil
+	}
+	return false, &refusal{http.StatusBadRequest, "invalid_query", "A put takes `dry_run`, once, as `true` or `false`; nothing was stored."}
 }
 
 // read makes the RPC's request of headers and body.

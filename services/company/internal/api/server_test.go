@@ -193,6 +193,20 @@ func TestADryRunStoresNothing(t *testing.T) {
 	require.Equal(t, lantern, s.document())
 }
 
+// Whoever meant to try something does not find it done because of a letter.
+func TestAQueryThatIsNotUnderstoodStoresNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t, options{env: map[string]string{"SEARCH_KEY": "k"}})
+	s.put(lantern, "")
+	for _, query := range []string{"dry_run=yes", "dry_run=", "dry_run", "dry-run=true", "DRY_RUN=true", "dry_run=true&dry_run=false", "dry_run=true;x", "%zz"} {
+		refused := s.ask("PUT", "/config/mcp-servers/search?"+query, search, "If-None-Match", "*", "X-Summary", "x")
+		require.Equal(t, http.StatusBadRequest, refused.status, query)
+		require.Equal(t, "invalid_query", refused.body["error"], query)
+	}
+	require.Equal(t, lantern, s.document())
+	require.Equal(t, http.StatusCreated, s.ask("PUT", "/config/mcp-servers/search?dry_run=false", search, "If-None-Match", "*", "X-Summary", "x").status)
+}
+
 func TestAMaskedCredentialIsRestoredFromWhatIsStored(t *testing.T) {
 	t.Parallel()
 	s := serve(t, options{})
