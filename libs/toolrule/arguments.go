@@ -7,14 +7,15 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // maxDepth bounds nesting: a condition has no use for more, and recursion for less.
 const maxDepth = 200
 
 // Arguments reads one JSON object as a condition sees it. Whole numbers are exact (int, or uint where that is too small), others
-// are doubles. A name that is given twice is refused: two readers of such a text could each believe another value, and one of
-// them would be the rule. Empty text is an empty object.
+// are doubles. A name that is given twice, be it in another case, is refused: two readers of such a text could each believe another
+// value, and one of them would be the rule. Empty text is an empty object.
 func Arguments(text string) (map[string]any, error) {
 	if strings.TrimSpace(text) == "" {
 		return map[string]any{}, nil
@@ -57,21 +58,36 @@ func read(decoder *json.Decoder, depth int) (any, error) {
 }
 
 func readObject(decoder *json.Decoder, depth int) (map[string]any, error) {
-	object := map[string]any{}
+	object, given := map[string]any{}, map[string]string{}
 	for decoder.More() {
 		token, err := decoder.Token()
 		name, ok := token.(string)
 		if err != nil || !ok {
 			return nil, errors.New("the arguments are not JSON")
 		}
-		if _, twice := object[name]; twice {
+		switch earlier, twice := given[folded(name)]; {
+		case twice && earlier == name:
 			return nil, fmt.Errorf("`%s` is given twice; give it once", name)
+		case twice:
+			return nil, fmt.Errorf("`%s` and `%s` differ only in case; give one", earlier, name)
 		}
+		given[folded(name)] = name
 		if object[name], err = read(decoder, depth+1); err != nil {
 			return nil, err
 		}
 	}
 	return object, closing(decoder)
+}
+
+// folded answers the one spelling of a name for all that differ from it only in case.
+func folded(name string) string {
+	return strings.Map(func(r rune) rune {
+		next := unicode.SimpleFold(r)
+		for next > r {
+			r, next = next, unicode.SimpleFold(next)
+		}
+		return next
+	}, name)
 }
 
 func readList(decoder *json.Decoder, depth int) ([]any, error) {
