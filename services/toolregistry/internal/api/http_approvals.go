@@ -1,7 +1,7 @@
 package api
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -11,6 +11,7 @@ import (
 
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
+	"github.com/bullpenhq/bullpen/services/toolregistry/internal/rawjson"
 )
 
 // maxDecisionBytes is the largest body of a decision.
@@ -86,20 +87,29 @@ func noteOf(w http.ResponseWriter, r *http.Request) (note string, ok bool) {
 		write(w, http.StatusUnsupportedMediaType, errorJSON("invalid", "The body must be JSON, with `Content-Type: application/json`.", ""))
 		return "", false
 	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxDecisionBytes))
-	decoder.DisallowUnknownFields()
-	var body struct {
-		Note string `json:"note"`
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDecisionBytes))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		write(w, http.StatusRequestEntityTooLarge, errorJSON("invalid", "The body is larger than 64 KiB.", ""))
+		return "", false
 	}
-	if err := decoder.Decode(&body); err != nil && !errors.Is(err, io.EOF) {
-		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			write(w, http.StatusRequestEntityTooLarge, errorJSON("invalid", "The body is larger than 64 KiB.", ""))
-			return "", false
-		}
+	if note, ok = noteIn(text); err != nil || !ok {
 		write(w, http.StatusBadRequest, errorJSON("invalid", "The body must be one JSON object with at most `note`, a text.", ""))
 		return "", false
 	}
-	return body.Note, true
+	return note, true
+}
+
+// noteIn reads nothing, or exactly one object with at most a note: whoever decides has been understood whole.
+func noteIn(body []byte) (note string, ok bool) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return "", true
+	}
+	object, err := rawjson.Parse(body)
+	if err != nil || len(object.Without("note")) > 0 {
+		return "", false
+	}
+	note, ok = object.Text("note")
+	return note, ok || !object.Has("note")
 }
 
 func errorJSON(class, message, field string) map[string]string {
