@@ -41,6 +41,12 @@ func serveTalker(t *testing.T) *talker {
 	s.AddResource(&mcp.Resource{Name: "r", URI: "test://r"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{}, nil
 	})
+	prompt := func() {
+		s.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{}, nil
+		})
+	}
+	prompt()
 	for name, handler := range map[string]mcp.ToolHandler{
 		"ask": func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if answer, ok := r.Params.InputResponses["name"].(*mcp.ElicitResult); ok {
@@ -57,6 +63,10 @@ func serveTalker(t *testing.T) *talker {
 		"touch": func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			_ = s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: "test://r"})
 			return say("touched")
+		},
+		"announce": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			prompt()
+			return say("announced")
 		},
 		"wait": func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			w.begun <- struct{}{}
@@ -234,4 +244,24 @@ func TestAResourceThatSomebodyFollowsAndThatChangesIsAnEvent(t *testing.T) {
 		return count
 	}
 	require.Eventually(t, func() bool { return updated() > 0 }, 30*time.Second, 20*time.Millisecond)
+}
+
+func TestPromptsThatAServerAnnouncesAreAnEvent(t *testing.T) {
+	t.Parallel()
+	server := serveTalker(t)
+	w := setup(t)
+	n := w.node(t, "n1")
+	w.apply(t, n, []*companyv1.McpServer{{Name: "talker", Transport: "http", Url: server.URL, Shared: true}})
+	require.Equal(t, "ready", n.tools(t, "", "talker").GetState())
+	announced := func() bool {
+		_, err := n.call(t.Context(), "", "talker", "announce", "{}")
+		require.NoError(t, err)
+		for _, e := range w.events(t) {
+			if l := e.GetListsChanged(); l.GetServer() == "talker" {
+				return l.GetPrompts()
+			}
+		}
+		return false
+	}
+	require.Eventually(t, announced, soon, 10*time.Millisecond)
 }

@@ -39,6 +39,11 @@ func Encode(f store.Fact, next func() (int64, error)) ([]outbox.Message, error) 
 			Server: r.Server, Seat: r.Seat, Uri: uri,
 		}}})
 	}
+	if f.PromptsChanged || f.ResourcesChanged {
+		bodies = append(bodies, &mcphostv1.ServerEvent{Fact: &mcphostv1.ServerEvent_ListsChanged{ListsChanged: &mcphostv1.ListsChanged{
+			Server: r.Server, Seat: r.Seat, Prompts: f.PromptsChanged, Resources: f.ResourcesChanged,
+		}}})
+	}
 	messages := make([]outbox.Message, 0, len(bodies))
 	for _, body := range bodies {
 		id, err := uuid.NewV7()

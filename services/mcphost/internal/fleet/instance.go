@@ -151,7 +151,11 @@ func (i *instance) serve(ctx context.Context, s *session.Session) error {
 		case <-s.Changed():
 			settle.Reset(i.fleet.options.Settle) // a storm of words about changes is one look
 		case <-settle.C:
-			i.look(ctx, s)
+			changes := s.TakeChanges()
+			i.listsChanged(changes)
+			if changes.Tools {
+				i.look(ctx, s)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/server"
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/session"
 	"github.com/bullpenhq/bullpen/services/mcphost/internal/store"
 )
 
@@ -100,7 +101,19 @@ func join(before, after store.Fact) store.Fact {
 		}
 	}
 	after.Resources = updated
+	after.PromptsChanged = after.PromptsChanged || before.PromptsChanged
+	after.ResourcesChanged = after.ResourcesChanged || before.ResourcesChanged
 	return after
+}
+
+// listsChanged reports that prompts or resources may be others. They are listed on demand, so there is nothing to compare.
+func (i *instance) listsChanged(c session.Changes) {
+	if !c.Prompts && !c.Resources {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.fleet.reporter.add(i, store.Fact{Report: i.reportLocked(), PromptsChanged: c.Prompts, ResourcesChanged: c.Resources})
 }
 
 // resourceUpdated reports a change of a resource.

@@ -197,3 +197,22 @@ func TestChangesOfAResourceAreReportedWhileSomebodyFollowsIt(t *testing.T) {
 		})
 	}
 }
+
+func TestAListThatTheServerSaysHasChangedIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, carriage := range carriages() {
+		t.Run(carriage, func(t *testing.T) {
+			t.Parallel()
+			for list, want := range map[string]Changes{"prompts": {Prompts: true}, "resources": {Resources: true}} {
+				s, _ := carry(t, carriage)
+				// Where changes come on a stream of their own, nobody can say when the server has it.
+				require.Eventually(t, func() bool {
+					_, err := s.Call(t.Context(), "touch", []byte(`{"list":"`+list+`"}`), time.Minute)
+					require.NoError(t, err)
+					return len(s.Changed()) > 0
+				}, 30*time.Second, time.Millisecond)
+				require.Equal(t, want, s.TakeChanges())
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,14 +57,22 @@ func newFixture() *fixture {
 		f.server.AddTool(&mcp.Tool{Name: name, InputSchema: object}, handler)
 	}
 	for n := range 5 {
-		f.server.AddResource(&mcp.Resource{Name: "r", URI: fmt.Sprintf("test://%d", n)}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test://0", Text: "x"}}}, nil
-		})
+		f.addResource(fmt.Sprintf("test://%d", n))
 	}
-	f.server.AddPrompt(&mcp.Prompt{Name: "hello"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "hello"}}}}, nil
-	})
+	f.addPrompt("hello")
 	return f
+}
+
+func (f *fixture) addResource(uri string) {
+	f.server.AddResource(&mcp.Resource{Name: "r", URI: uri}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test://0", Text: "x"}}}, nil
+	})
+}
+
+func (f *fixture) addPrompt(name string) {
+	f.server.AddPrompt(&mcp.Prompt{Name: name}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: name}}}}, nil
+	})
 }
 
 func say(text string) (*mcp.CallToolResult, error) {
@@ -141,7 +150,16 @@ func (f *fixture) watched(next http.Handler) http.Handler {
 	})
 }
 
-func (f *fixture) touch(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+// touch changes a resource, or the list that its argument names.
+func (f *fixture) touch(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	switch {
+	case strings.Contains(string(r.Params.Arguments), "prompts"):
+		f.addPrompt("another")
+		return say("touched")
+	case strings.Contains(string(r.Params.Arguments), "resources"):
+		f.addResource("test://another")
+		return say("touched")
+	}
 	_ = f.server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: "test://1"})
 	return say("touched")
 }

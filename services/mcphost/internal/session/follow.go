@@ -198,8 +198,13 @@ func (l *listener) run(ctx context.Context) {
 			return
 		}
 		wait = bounds(2*wait, pauseMin, pauseMax)
-		l.session.toolsChanged() // whatever changed meanwhile was not heard
+		l.session.unheard() // whatever changed meanwhile was not heard
 	}
+}
+
+// unheard says of every list that it may have changed while nobody listened.
+func (s *Session) unheard() {
+	s.listsChanged(Changes{Tools: true, Prompts: s.greeting.can("prompts", ""), Resources: s.greeting.can("resources", "")})
 }
 
 // hold waits while a listen is open, and reports whether there is a new set to listen for.
@@ -239,8 +244,10 @@ func (l *listener) next() (*call, []byte) {
 	defer l.mu.Unlock()
 	s := l.session
 	var filter []wire.Member
-	if s.greeting.can("tools", "listChanged") {
-		filter = append(filter, wire.Member{Name: "toolsListChanged", Value: []byte("true")})
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		if s.greeting.can(list, "listChanged") {
+			filter = append(filter, wire.Member{Name: list + "ListChanged", Value: []byte("true")})
+		}
 	}
 	if uris := slices.Sorted(maps.Keys(l.uris)); len(uris) > 0 {
 		array := []byte{'['}

@@ -236,6 +236,7 @@ func TestToolsWhoseTimeRanOutAreListedAgain(t *testing.T) {
 	s.relist.Reset(0)
 	s.mu.Unlock()
 	<-s.Changed()
+	require.Equal(t, Changes{Tools: true}, s.TakeChanges())
 }
 
 func TestPagesEndWhereTheServerSaysOrRepeatsItself(t *testing.T) {

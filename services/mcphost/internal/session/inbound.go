@@ -31,6 +31,8 @@ const (
 	notificationProgress     = "notifications/progress"
 	notificationMessage      = "notifications/message"
 	notificationTools        = "notifications/tools/list_changed"
+	notificationPrompts      = "notifications/prompts/list_changed"
+	notificationResources    = "notifications/resources/list_changed"
 	notificationResource     = "notifications/resources/updated"
 	notificationAcknowledged = "notifications/subscriptions/acknowledged"
 	notificationElicited     = "notifications/elicitation/complete"
@@ -91,7 +93,11 @@ func (s *Session) notified(m wire.Message, via *call) {
 	case notificationProgress:
 		s.progressed(m)
 	case notificationTools:
-		s.toolsChanged()
+		s.listsChanged(Changes{Tools: true})
+	case notificationPrompts:
+		s.listsChanged(Changes{Prompts: true})
+	case notificationResources:
+		s.listsChanged(Changes{Resources: true})
 	case notificationResource:
 		if params, err := wire.Object(m.Params); err == nil {
 			if uri, ok := wire.Text(wire.Get(params, "uri")); ok && s.options.ResourceUpdated != nil && s.following() {

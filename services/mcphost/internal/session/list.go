@@ -155,7 +155,7 @@ func (s *Session) keepFor(lifetime time.Duration) {
 	if s.relist != nil {
 		s.relist.Stop()
 	}
-	s.relist = time.AfterFunc(lifetime, s.toolsChanged)
+	s.relist = time.AfterFunc(lifetime, func() { s.listsChanged(Changes{Tools: true}) })
 }
 
 // listed says which member of a list's result holds the entries, and which member of an entry names it.

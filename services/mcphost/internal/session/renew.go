@@ -54,7 +54,7 @@ func (l *httpLink) renew(ctx context.Context, id string) error {
 	}
 	l.tell(ctx, wire.Notification(notificationInitialized, nil))
 	s.options.Log.Info("server forgot the session and was greeted again")
-	s.toolsChanged()
+	s.unheard()
 	s.refollow()
 	return nil
 }

@@ -89,12 +89,13 @@ type Session struct {
 	greeting greeting
 	seal     seal
 
-	changed  chan struct{}
+	changed  chan struct{} // changes has something
 	listener *listener
 	bindings atomic.Pointer[map[string][]binding]
 	relist   *time.Timer // under mu
 
 	mu      sync.Mutex
+	changes Changes // that nobody has taken yet
 	pending map[int64]*call
 	parked  map[int64]*exchange
 	over    bool
@@ -153,11 +154,28 @@ func (s *Session) Capabilities() []byte { return s.greeting.capabilities }
 // Instructions answers the server's word to its users; it may be empty.
 func (s *Session) Instructions() string { return s.greeting.instructions }
 
-// Changed gets a value when the server says that its tools changed, or when its word on how long they hold ran out; many such
-// words in a row are one.
+// Changes are the lists that may be others than before.
+type Changes struct{ Tools, Prompts, Resources bool }
+
+// Changed gets a value when the server says that one of its lists changed, or when its word on how long its tools hold ran out;
+// many such words in a row are one. [Session.TakeChanges] says which.
 func (s *Session) Changed() <-chan struct{} { return s.changed }
 
-func (s *Session) toolsChanged() {
+// TakeChanges answers what changed since it was called last.
+func (s *Session) TakeChanges() Changes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.changes
+	s.changes = Changes{}
+	return taken
+}
+
+func (s *Session) listsChanged(c Changes) {
+	s.mu.Lock()
+	s.changes.Tools = s.changes.Tools || c.Tools
+	s.changes.Prompts = s.changes.Prompts || c.Prompts
+	s.changes.Resources = s.changes.Resources || c.Resources
+	s.mu.Unlock()
 	select {
 	case s.changed <- struct{}{}:
 	default:

@@ -48,7 +48,7 @@ type Report struct {
 	ReportedAt time.Time
 }
 
-// Fact is what changed: an instance's state, a server's tools, resources that somebody follows, or several of them.
+// Fact is what changed: an instance's state, a server's lists, resources that somebody follows, or several of them.
 type Fact struct {
 	Report Report
 	// StateChanged says that the state or its reason is another than before.
@@ -57,6 +57,8 @@ type Fact struct {
 	Digest string
 	// Resources are the addresses of those that changed, each once.
 	Resources []string
+	// PromptsChanged and ResourcesChanged say that the server announced other prompts, or other resources or templates.
+	PromptsChanged, ResourcesChanged bool
 }
 
 // EncodeFunc makes the events of a fact; next draws the place of each.
