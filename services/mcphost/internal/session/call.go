@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,8 +48,12 @@ type call struct {
 	accepts func(method string, params []byte) bool
 	// withdraw is told the id of a question that the server takes back.
 	withdraw func(id string)
-	// release ends what the link does for it; under the session's lock.
+	// release ends what the link does for it, and taken is closed when the server is known to have the request; both under the
+	// session's lock, and nil where the link writes requests in their order.
 	release context.CancelFunc
+	taken   chan struct{}
+	// take closes taken; it may be called often.
+	take func()
 
 	// sent says that the server may have got it.
 	sent atomic.Bool
@@ -98,19 +103,46 @@ func (s *Session) settle(c *call, r reply) bool {
 	return true
 }
 
+// takeTime is how long a server may leave open whether it has a request before the request is cancelled all the same.
+const takeTime = time.Second
+
 // abandon gives a call up, and tells the server when it may have got it.
 func (s *Session) abandon(c *call, why error) {
 	if !s.settle(c, reply{failure: why}) {
 		return
 	}
 	s.mu.Lock()
-	release := c.release
+	if c.public && c.sent.Load() {
+		s.strays.add(c.id, time.Now())
+	}
+	release, taken := c.release, c.taken
 	s.mu.Unlock()
-	if release != nil {
+	cancels := c.sent.Load() && s.link.cancels()
+	switch {
+	case cancels && taken != nil:
+		s.background(func(ctx context.Context) {
+			defer release()
+			s.cancelTaken(ctx, c, taken)
+		})
+	case cancels:
+		s.link.post(cancellation(c))
+	case release != nil:
 		release()
 	}
-	if c.sent.Load() && s.link.cancels() {
-		s.link.post(cancellation(c))
+}
+
+// cancelTaken cancels a request that travels on a connection of its own. A cancellation that overtook it would be of nothing.
+func (s *Session) cancelTaken(ctx context.Context, c *call, taken <-chan struct{}) {
+	timer := time.NewTimer(takeTime)
+	defer timer.Stop()
+	select {
+	case <-taken:
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	if c.sent.Load() {
+		s.link.tell(ctx, cancellation(c))
 	}
 }
 
@@ -121,11 +153,14 @@ func cancellation(c *call) []byte {
 // run does what a link does for a call, in the background; it ends with the call's being given up, and is not begun after that.
 func (s *Session) run(c *call, f func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(s.lifetime)
+	taken := make(chan struct{})
+	c.take = sync.OnceFunc(func() { close(taken) })
 	s.mu.Lock()
-	c.release = cancel
+	c.release, c.taken = cancel, taken
 	s.mu.Unlock()
 	s.background(func(context.Context) {
 		defer cancel()
+		defer c.take()
 		if !c.isDone() {
 			f(ctx)
 		}

@@ -263,6 +263,7 @@ func (l *httpLink) exchange(ctx context.Context, c *call) {
 		c.sent.Store(true)
 		status, body := 0, []byte(nil)
 		err := l.door.do(ctx, http.MethodPost, l.address, c.body, header, func(r *http.Response) {
+			c.take()
 			if status = r.StatusCode; status < http.StatusBadRequest {
 				l.read(ctx, c, r)
 			} else {

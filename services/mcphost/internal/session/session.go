@@ -98,6 +98,7 @@ type Session struct {
 	changes Changes // that nobody has taken yet
 	pending map[int64]*call
 	parked  map[int64]*exchange
+	strays  strays
 	over    bool
 	cause   error
 	logged  int            // the least severe level that the server was told to log
@@ -111,7 +112,7 @@ type Session struct {
 
 func newSession(ctx context.Context, o Options) *Session {
 	s := &Session{
-		options: o, pending: map[int64]*call{}, parked: map[int64]*exchange{}, follows: map[string]int{}, logged: len(severities()),
+		options: o, pending: map[int64]*call{}, parked: map[int64]*exchange{}, strays: strays{}, follows: map[string]int{}, logged: len(severities()),
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	s.lifetime, s.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -285,6 +286,9 @@ func (s *Session) answered(m wire.Message) {
 		if c := s.open(id); c != nil && s.conclude(c, reply{result: m.Result, refusal: m.Error}) {
 			return
 		}
+		s.mu.Lock()
+		delete(s.strays, id)
+		s.mu.Unlock()
 	}
 	// Late, twice, or with an id that is none of ours.
 	s.options.Log.Debug("server answers what nobody asks; it is dropped", "id", string(m.ID[:min(len(m.ID), 40)]))
@@ -308,10 +312,14 @@ func (s *Session) open(id int64) *call {
 	return s.pending[id]
 }
 
-// only answers the one public call under way, and nil when there is none or more than one: then nobody can say whose a message is.
+// only answers the one public call under way, and nil when there is none or more than one, those included that were given up a moment
+// ago: then nobody can say whose a message is.
 func (s *Session) only() *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.strays.any(time.Now()) {
+		return nil
+	}
 	var one *call
 	for _, c := range s.pending {
 		if !c.public {
