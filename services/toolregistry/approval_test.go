@@ -262,8 +262,7 @@ func TestWhatChangedSinceACallWasAskedForStopsIt(t *testing.T) {
 			w.neighbours.company.RevisionId = "r2"
 			w.neighbours.mu.Unlock()
 			c.change(w)
-			w.forward(time.Minute) // what is known of company and servers is looked at again
-			w.noticed(t, "r2")
+			w.forward(time.Minute) // what is known of servers is looked at again; a decision asks for the company itself
 			_, err := w.decide(t, id, "approve")
 			f := refusal(t, err)
 			require.Equal(t, fault.Conflict, f.Class)
@@ -277,14 +276,20 @@ func TestWhatChangedSinceACallWasAskedForStopsIt(t *testing.T) {
 	}
 }
 
-// noticed makes the registry look at a revision, as a turn that runs on it does.
-func (w *world) noticed(t *testing.T, revision string) {
-	t.Helper()
-	turn := turnClaims()
-	turn.RevisionId = revision
-	ctx := rpc.As(t.Context(), &rpc.Principal{Kind: rpc.KindSeat, Id: "bo", Seat: "bo", Turn: turn})
-	_, err := w.turn.ListTools(ctx, &toolregistryv1.ListToolsRequest{})
+func TestNothingIsApprovedUnderAPolicyThatCannotBeAskedFor(t *testing.T) {
+	t.Parallel()
+	w := build(t, options{still: true, company: asking()})
+	l := w.landing()
+	id := w.park(t, "create_work_item", `{"title":"x"}`, "op-1")
+	w.neighbours.silence(true)
+	_, err := w.decide(t, id, "approve")
+	require.Equal(t, fault.Unavailable, refusal(t, err).Class)
+	require.Equal(t, "waiting", w.approval(t, id).GetState())
+	w.neighbours.silence(false)
+	_, err = w.decide(t, id, "approve")
 	require.NoError(t, err)
+	items, _ := l.made()
+	require.Len(t, items, 1)
 }
 
 func TestOfManyAnswersAtOnceOneCounts(t *testing.T) {

@@ -69,6 +69,14 @@ func (c *company) at(ctx context.Context, revision string) *companyv1.Company {
 	return current
 }
 
+// asked answers the company that is active at this moment, nil when none is. Faults: unavailable, when nobody can tell.
+func (c *company) asked(ctx context.Context) (*companyv1.Company, error) {
+	if err := c.follower.Refresh(ctx); err != nil {
+		return nil, fault.New(fault.Unavailable, "The company cannot be asked what it allows now; trying again later may work.").WithCause(err)
+	}
+	return c.known(), nil
+}
+
 func (c *company) mayLook() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

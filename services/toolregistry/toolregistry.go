@@ -120,7 +120,7 @@ func New(d Deps) (*Service, error) {
 	s.audit = audit.New(audit.Options{Store: s.store, Log: d.Log, Metrics: d.Metrics})
 	s.seats = seatcache.New(seatcache.Options{Host: host, Memory: s.store, Builtins: door.Builtins(tools), Log: d.Log, Now: d.Now})
 	entrance := door.New(door.Options{
-		Catalogue: tools, Company: s.company.at, Seats: s.seats, Dispatch: dispatch.New(clients, host), Cleaner: cleaner,
+		Catalogue: tools, Company: s.company.at, Asked: s.company.asked, Seats: s.seats, Dispatch: dispatch.New(clients, host), Cleaner: cleaner,
 		Audit: s.audit, Approvals: s.asked, Log: d.Log, Now: d.Now, Metrics: d.Metrics,
 	})
 	s.operator = s.newOperator(tools, entrance, host, cleaner)

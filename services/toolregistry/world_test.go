@@ -45,6 +45,7 @@ type neighbours struct {
 
 	mu      sync.Mutex
 	company *companyv1.Company
+	silent  bool // the company service does not answer
 	create  func(ctx context.Context, req *trackerv1.CreateWorkItemRequest) (*trackerv1.CreateWorkItemResponse, error)
 	read    func(ctx context.Context) error
 	tools   map[string]*mcphostv1.ListServerToolsResponse // by seat
@@ -56,10 +57,20 @@ type neighbours struct {
 func (n *neighbours) GetCompany(context.Context, *companyv1.GetCompanyRequest) (*companyv1.GetCompanyResponse, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.silent {
+		return nil, fault.New(fault.Unavailable, "The company is being restarted.")
+	}
 	if n.company == nil {
 		return nil, fault.New(fault.NotFound, "No company is active.").WithReason("NO_ACTIVE_REVISION")
 	}
 	return &companyv1.GetCompanyResponse{Company: n.company}, nil
+}
+
+// silence takes the company service away, or brings it back.
+func (n *neighbours) silence(silent bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.silent = silent
 }
 
 func (n *neighbours) CreateWorkItem(ctx context.Context, req *trackerv1.CreateWorkItemRequest) (*trackerv1.CreateWorkItemResponse, error) {

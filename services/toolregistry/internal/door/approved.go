@@ -25,11 +25,16 @@ type Approved struct {
 }
 
 // Prepare passes a call that was put before a person through the stages once more, as company, tool and policy are now. It does
-// nothing yet. Faults: forbidden, when the seat is gone or the policy denies by now; not_found and unavailable, when the tool is
-// gone; conflict, when the tool is not the one that was asked about.
+// nothing yet. The company is asked for, as a policy that was put a moment ago holds for who approves now. Faults: forbidden, when
+// the seat is gone or the policy denies by now; not_found and unavailable, when the tool is gone or the company cannot be asked;
+// conflict, when the tool is not the one that was asked about.
 func (d *Door) Prepare(ctx context.Context, a *approval.Approval) (*Approved, error) {
 	p := d.again(a)
-	if p.company = d.Company(ctx, ""); p.company == nil {
+	var err error
+	if p.company, err = d.Asked(ctx); err != nil {
+		return nil, err
+	}
+	if p.company == nil {
 		return nil, noCompany()
 	}
 	if err := isAgent(p.company, a.Asker.Seat); err != nil {

@@ -42,7 +42,9 @@ import (
 type Options struct {
 	Catalogue *catalogue.Catalogue
 	// Company answers the active revision, at least as new as the named one when that can be had, and nil when there is none.
-	Company  func(ctx context.Context, revision string) *companyv1.Company
+	Company func(ctx context.Context, revision string) *companyv1.Company
+	// Asked answers the revision that is active at this moment, nil when there is none. Faults: unavailable.
+	Asked    func(ctx context.Context) (*companyv1.Company, error)
 	Seats    *seatcache.Cache
 	Dispatch *dispatch.Dispatcher
 	Cleaner  *hygiene.Cleaner
