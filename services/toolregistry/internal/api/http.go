@@ -15,9 +15,9 @@ import (
 	"github.com/bullpenhq/bullpen/libs/rpc"
 )
 
-// Routes adds `GET /tools`, `GET /mcp-servers` and what is under `/approvals`: the lists over plain HTTP, in the shape that the reference describes. They
-// are answered by the RPCs of s, called in process with the request's own credentials, so there is one place that decides who
-// may see what.
+// Routes adds `GET /tools`, `GET /mcp-servers` and what is under `/tools/changes` and `/approvals`: the lists over plain HTTP, in the
+// shape that the reference describes. They are answered by the RPCs of s, called in process with the request's own credentials, so
+// there is one place that decides who may see what.
 func Routes(mux *http.ServeMux, s *connect.Server) {
 	client := toolregistryv1connect.NewToolRegistryServiceClient(connect.NewClient(rpc.InProcess(s)))
 	mux.HandleFunc("GET /tools", func(w http.ResponseWriter, r *http.Request) {
@@ -38,6 +38,7 @@ func Routes(mux *http.ServeMux, s *connect.Server) {
 		}
 		write(w, http.StatusOK, serversToJSON(answer))
 	})
+	changeRoutes(mux, client)
 	approvalRoutes(mux, client)
 }
 
@@ -187,7 +188,7 @@ func refuse(w http.ResponseWriter, err error) {
 		case connect.CodeNotFound:
 			status = http.StatusNotFound
 		default:
-			if f.Class == fault.Conflict || f.Class == fault.AlreadyAnswered {
+			if f.Class == fault.Conflict || f.Class == fault.AlreadyAnswered || f.Class == fault.StaleVersion {
 				status = http.StatusConflict
 			}
 		}

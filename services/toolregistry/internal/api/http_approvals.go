@@ -1,21 +1,13 @@
 package api
 
 import (
-	"bytes"
-	"errors"
-	"io"
-	"mime"
 	"net/http"
 	"strconv"
 	"time"
 
 	toolregistryv1 "github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/toolregistry/v1/toolregistryv1connect"
-	"github.com/bullpenhq/bullpen/services/toolregistry/internal/rawjson"
 )
-
-// maxDecisionBytes is the largest body of a decision.
-const maxDecisionBytes = 64 << 10
 
 // approvalRoutes adds `GET /approvals` and `POST /approvals/{id}/approve`, `/deny` and `/cancel`.
 func approvalRoutes(mux *http.ServeMux, client toolregistryv1connect.ToolRegistryServiceClient) {
@@ -40,7 +32,7 @@ func approvalRoutes(mux *http.ServeMux, client toolregistryv1connect.ToolRegistr
 	})
 	decide := func(decision string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			note, ok := noteOf(w, r)
+			note, ok := textOf(w, r, "note")
 			if !ok {
 				return
 			}
@@ -57,7 +49,7 @@ func approvalRoutes(mux *http.ServeMux, client toolregistryv1connect.ToolRegistr
 	mux.HandleFunc("POST /approvals/{id}/approve", decide("approve"))
 	mux.HandleFunc("POST /approvals/{id}/deny", decide("deny"))
 	mux.HandleFunc("POST /approvals/{id}/cancel", func(w http.ResponseWriter, r *http.Request) {
-		if note, ok := noteOf(w, r); !ok {
+		if note, ok := textOf(w, r, "note"); !ok {
 			return
 		} else if note != "" {
 			write(w, http.StatusBadRequest, errorJSON("invalid", "A question that is taken back carries no note.", "note"))
@@ -78,38 +70,6 @@ func limitOf(text string) (int32, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	return int32(n), err
-}
-
-// noteOf reads a decision's body, and writes the refusal when it cannot. Only JSON is read: a form that a browser sends by itself
-// is not.
-func noteOf(w http.ResponseWriter, r *http.Request) (note string, ok bool) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		write(w, http.StatusUnsupportedMediaType, errorJSON("invalid", "The body must be JSON, with `Content-Type: application/json`.", ""))
-		return "", false
-	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDecisionBytes))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		write(w, http.StatusRequestEntityTooLarge, errorJSON("invalid", "The body is larger than 64 KiB.", ""))
-		return "", false
-	}
-	if note, ok = noteIn(text); err != nil || !ok {
-		write(w, http.StatusBadRequest, errorJSON("invalid", "The body must be one JSON object with at most `note`, a text.", ""))
-		return "", false
-	}
-	return note, true
-}
-
-// noteIn reads nothing, or exactly one object with at most a note: whoever decides has been understood whole.
-func noteIn(body []byte) (note string, ok bool) {
-	if len(bytes.TrimSpace(body)) == 0 {
-		return "", true
-	}
-	object, err := rawjson.Parse(body)
-	if err != nil || len(object.Without("note")) > 0 {
-		return "", false
-	}
-	note, ok = object.Text("note")
-	return note, ok || !object.Has("note")
 }
 
 func errorJSON(class, message, field string) map[string]string {
