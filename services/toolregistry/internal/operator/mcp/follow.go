@@ -31,6 +31,7 @@ type follower struct {
 	wake    chan struct{}
 
 	mu        sync.Mutex
+	gone      bool // nothing can be followed for it any more
 	tools     bool
 	digest    string // of the catalogue that it knows
 	resources map[watched]bool
@@ -97,6 +98,24 @@ func (f *follower) watches(w watched) bool {
 	return f.resources[w]
 }
 
+// keep takes a resource that is followed upstream for it. One that it has already, from a request beside this one, or that came too
+// late, is not kept: then it counts once less upstream.
+func (f *follower) keep(w watched) (kept bool, failed *jsonrpc.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.gone:
+		return false, jsonrpc.Errorf(jsonrpc.InvalidRequest, "The session has ended.")
+	case f.resources[w]:
+		return false, nil
+	case len(f.resources) >= maxWatched:
+		return false, jsonrpc.Errorf(jsonrpc.InvalidParams, "At most %d resources can be followed at a time.", maxWatched)
+	default:
+		f.resources[w] = true
+		return true, nil
+	}
+}
+
 // followers are all clients that want to hear of changes, and what is followed upstream for them.
 type followers struct {
 	mu  sync.Mutex
@@ -149,6 +168,7 @@ func (s *Server) unfollow(ctx context.Context, f *follower) {
 	delete(s.follow.all, f)
 	s.follow.mu.Unlock()
 	f.mu.Lock()
+	f.gone = true
 	resources := slices.Collect(maps.Keys(f.resources))
 	clear(f.resources)
 	f.mu.Unlock()
@@ -171,17 +191,11 @@ func (s *Server) watch(ctx context.Context, f *follower, uri string) *jsonrpc.Er
 		if failed = s.hold(ctx, server, w); failed != nil {
 			continue
 		}
-		f.mu.Lock()
-		full := len(f.resources) >= maxWatched
-		if !full {
-			f.resources[w] = true
-		}
-		f.mu.Unlock()
-		if full {
+		kept, failed := f.keep(w)
+		if !kept {
 			s.release(ctx, w)
-			return jsonrpc.Errorf(jsonrpc.InvalidParams, "At most %d resources can be followed at a time.", maxWatched)
 		}
-		return nil
+		return failed
 	}
 	return failed
 }
