@@ -15,6 +15,7 @@ import (
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
 	"github.com/bullpenhq/bullpen/libs/config"
 	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/rpc"
 )
 
 const (
@@ -73,7 +74,7 @@ func (c *Cache) Resolve(ctx context.Context, revision, template string) (config.
 	case err != nil && e.value != "":
 		return e.value, nil
 	case err != nil:
-		return "", fault.New(fault.Unavailable, "A credential that the company document names cannot be resolved.").WithCause(err)
+		return "", fault.New(fault.Unavailable, "%s", rpc.FromError(err).Message).WithCause(err) // it names what is not set
 	default:
 		return "", fault.New(fault.Unavailable, "A credential that the company document names is empty.")
 	}

@@ -174,7 +174,7 @@ func (p *Poster) step(ctx context.Context, l store.Lease, m *store.Outbound) err
 	defer cancel()
 	token, err := p.o.Token(ctx, m.Surface, m.Seat)
 	if err != nil {
-		return p.wait(ctx, l, m, rest(m), "The seat's credential is not to be had: "+sentence(err))
+		return p.wait(ctx, l, m, rest(m), "The seat's credential is missing: "+sentence(err))
 	}
 	call, done := context.WithTimeout(ctx, p.o.Timeout)
 	defer done()
