@@ -15,11 +15,14 @@ func (h *Handler) ListToolChanges(
 	if _, err := rpc.RequireKind(ctx, rpc.KindOperator, rpc.KindPerson, rpc.KindService); err != nil {
 		return nil, err
 	}
+	company := h.Company(ctx, "")
+	if company != nil {
+		h.Seats.Refresh(ctx, company) // a change is noticed when somebody looks, and this is a look
+	}
 	changed, err := h.Store.ListChangedTools(ctx, req.GetServer())
 	if err != nil {
 		return nil, err
 	}
-	company := h.Company(ctx, "")
 	response := &toolregistryv1.ListToolChangesResponse{}
 	listed := map[[3]string]bool{}
 	for _, c := range changed {

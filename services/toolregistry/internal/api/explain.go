@@ -84,7 +84,7 @@ func refusedExplanation(err error) (*toolregistryv1.ExplainToolResponse, error) 
 func explained(seat, tool string, d policy.Decision) string {
 	by := fmt.Sprintf("the rule `%s` decides", d.Rule)
 	if d.Rule == "" {
-		by = "no rule fits, and that is what the policy says then"
+		by = fmt.Sprintf("no rule fits, and `otherwise` is `%s`", d.Effect)
 	}
 	switch d.Effect {
 	case toolrule.Allow:

@@ -55,8 +55,8 @@ func (d *Door) unresolved(p *passage, seen *surface.Surface) error {
 }
 
 func because(m surface.Missing) string {
-	if m.Reason != "" {
-		return strings.TrimSuffix(m.Reason, ".")
+	if first, _, _ := strings.Cut(m.Reason, "\n"); first != "" {
+		return strings.TrimSuffix(first, ".") // what a program wrote at its end is for operators; `GET /mcp-servers` has it
 	}
 	return "it is in the state " + m.State
 }

@@ -104,6 +104,17 @@ func (c *Cache) Surface(ctx context.Context, company *companyv1.Company, seat st
 	return c.refresh(ctx, e, company, seat)
 }
 
+// Refresh brings the company's own surface and every one that was asked for before up to date, so that what changed is noticed.
+func (c *Cache) Refresh(ctx context.Context, company *companyv1.Company) {
+	c.entry("")
+	c.mu.Lock()
+	seats := slices.Sorted(maps.Keys(c.entries))
+	c.mu.Unlock()
+	for _, seat := range seats {
+		c.Surface(ctx, company, seat)
+	}
+}
+
 // Invalidate makes the next caller of a seat look again; an empty seat means every one.
 func (c *Cache) Invalidate(seat string) {
 	c.mu.Lock()
