@@ -126,7 +126,13 @@ func pastTime(flag, text string) (*timestamppb.Timestamp, error) {
 }
 
 func took(c *toolregistryv1.CallRecord) string {
-	return (time.Duration(c.GetDurationMicros()) * time.Microsecond).Round(10 * time.Microsecond).String()
+	d := time.Duration(c.GetDurationMicros()) * time.Microsecond
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+	default:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
 }
 
 func (a *app) showCall(ctx context.Context, id string) error {

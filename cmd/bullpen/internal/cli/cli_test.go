@@ -110,7 +110,7 @@ func TestWithoutAnInstallationEveryCommandSaysHowToGetOne(t *testing.T) {
 	t.Parallel()
 	nowhere := func(name string) string { return map[string]string{"BULLPEN_DATA": t.TempDir()}[name] }
 	for _, command := range []string{"turns", "turns show x", "tools", "call list_projects", "dead", "dead redrive", "token list", "token create x"} {
-		require.Contains(t, failed(t, clitest.Run(nowhere, strings.Fields(command)...)), "start one with `bullpen up`, or name one with --server", command)
+		require.Contains(t, failed(t, clitest.Run(nowhere, strings.Fields(command)...)), "start one with `bullpen up`, or name its data directory with --data, or its address with --server", command)
 	}
 	r := clitest.Run(nowhere, "doctor", "--json")
 	require.Equal(t, 1, r.Code)

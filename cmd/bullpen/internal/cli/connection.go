@@ -56,7 +56,7 @@ func (a *app) address(service string) (string, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(a.data, endpointFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("no installation runs on %q: start one with `bullpen up`, or name one with --server", a.data)
+		return "", fmt.Errorf("no installation runs on %q: start one with `bullpen up`, or name its data directory with --data, or its address with --server", a.data)
 	}
 	if err != nil {
 		return "", err

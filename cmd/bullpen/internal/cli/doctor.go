@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ func (a *app) doctor() *cobra.Command {
 				}
 			} else {
 				for _, f := range findings {
-					fmt.Fprintf(a.Out, "%s: %s\n", f.Service, f.What)
+					fmt.Fprintf(a.Out, "%s: %s\n", f.Service, indented(f.What))
 				}
 			}
 			switch {
@@ -99,7 +100,14 @@ func (a *app) diagnose(ctx context.Context) []finding {
 	}
 	a.models(ctx, add)
 	a.waiting(ctx, add)
-	return findings
+	return slices.DeleteFunc(findings, func(f finding) bool { return saidBetter(findings, f) })
+}
+
+// saidBetter reports whether a finding says that a server is down and another one says why: what anybody may read has no reasons.
+func saidBetter(findings []finding, f finding) bool {
+	server, ok := strings.CutPrefix(f.What, "mcp server ")
+	server, _, _ = strings.Cut(server, ":")
+	return ok && slices.ContainsFunc(findings, func(other finding) bool { return strings.HasPrefix(other.What, "MCP server "+server+" is ") })
 }
 
 // found reports whether something is wrong with a service.
@@ -174,11 +182,12 @@ func (a *app) waiting(ctx context.Context, add func(service, format string, args
 		} else {
 			for _, s := range servers.GetServers() {
 				if s.GetState() == "failing" || s.GetState() == "partly_failing" {
-					add("mcphost", "MCP server %s is %s: %s", s.GetServer(), s.GetState(), s.GetReason())
+					add("mcphost", "MCP server %s is %s: %s", s.GetServer(), strings.ReplaceAll(s.GetState(), "_", " "), s.GetReason())
 				}
 			}
 		}
 		a.undecided(ctx, client, add)
+		a.withheld(ctx, client, add)
 	}
 	if client, err := a.client("notification"); err == nil {
 		notifications := notificationv1connect.NewNotificationServiceClient(client)
@@ -210,6 +219,25 @@ func (a *app) undecided(
 	for _, p := range answer.GetApprovals() {
 		add("toolregistry", "a call of %s by %s waits for a person until %s: `bullpen approvals show %s`", p.GetTool(), p.GetSeat(),
 			moment(p.GetExpireTime()), p.GetApprovalId())
+	}
+}
+
+// withheld looks for tools that wait until somebody accepts what they are now, and for pages that were meant to be tool skills.
+func (a *app) withheld(
+	ctx context.Context, client toolregistryv1connect.ToolRegistryServiceClient, add func(service, format string, args ...any),
+) {
+	if changes, err := client.ListToolChanges(operator(ctx), &toolregistryv1.ListToolChangesRequest{}); err == nil {
+		for _, c := range changes.GetChanges() {
+			if c.GetHeld() {
+				add("toolregistry", "%s of mcp:%s changed and is held: see `bullpen tools changes`, then `bullpen tools accept %s %s`",
+					quotedIfOdd(c.GetTool()), c.GetServer(), c.GetServer(), quotedIfOdd(c.GetTool()))
+			}
+		}
+	}
+	if skills, err := client.ListToolSkills(operator(ctx), &toolregistryv1.ListToolSkillsRequest{}); err == nil {
+		for _, page := range skills.GetRefused() {
+			add("toolregistry", "the page %q is no tool skill: %s", page.GetTitle(), page.GetReason())
+		}
 	}
 }
 

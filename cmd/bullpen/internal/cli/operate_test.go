@@ -128,6 +128,7 @@ func TestACallWritesAsTheOperatorAndARefusalIsOneSentence(t *testing.T) {
 	require.Equal(t, "applied", receipt["outcome"])
 	require.NotEmpty(t, receipt["position"])
 	require.Contains(t, fine(t, i.Run("call", "list_work_items", "--args", `{"project":"OPS"}`)), "Renew the certificate")
+	require.Contains(t, fine(t, clitest.Fed(`{"project":"OPS"}`, i.Getenv, "call", "list_work_items", "--args", "-")), "Renew the certificate")
 
 	r := i.Run("call", "create_work_item", "--args", `{"titles":"Renew"}`)
 	require.Contains(t, failed(t, r), "did you mean `title`?")

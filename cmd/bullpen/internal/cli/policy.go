@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,13 +70,14 @@ func (a *app) simulate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate FILE",
 		Short: "Run another `tool_policy` over recorded calls, and show those that it decides otherwise",
+		Long:  "Runs the block `tool_policy` of FILE over recorded calls, and shows those that it decides otherwise. FILE is a company document, or\nthe block alone; of a document nothing else is looked at.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := readFile(args[0])
 			if err != nil {
 				return err
 			}
-			request.PolicyYaml = string(text)
+			request.PolicyYaml = policyBlock(string(text))
 			if since > 0 {
 				request.Since = timestamppb.New(time.Now().Add(-since))
 			}
@@ -97,6 +99,28 @@ func (a *app) simulate() *cobra.Command {
 	cmd.Flags().DurationVar(&since, "since", 0, "only calls of the last while, such as 24h")
 	cmd.Flags().Int32Var(&request.Limit, "limit", 1000, "how many calls, the newest first")
 	return cmd
+}
+
+// policyBlock answers the block `tool_policy` of a company document, with an empty comment for every other line, so that lines keep
+// their numbers. A text without the block at its top is the block itself.
+func policyBlock(text string) string {
+	var block strings.Builder
+	inside, found := false, false
+	for line := range strings.Lines(text) {
+		if !strings.ContainsRune(" \t#}\r\n", rune(line[0])) {
+			inside = strings.HasPrefix(line, "tool_policy:")
+			found = found || inside
+		}
+		if inside {
+			block.WriteString(line)
+		} else {
+			block.WriteString("#\n")
+		}
+	}
+	if !found {
+		return text
+	}
+	return block.String()
 }
 
 func (a *app) printSimulation(r *toolregistryv1.SimulatePolicyResponse) error {

@@ -22,6 +22,10 @@ func TestAPolicyIsExplainedAndTriedFromTheCommandLine(t *testing.T) {
 	other := write(t, "otherwise: deny\nrules:\n  - {name: reads, effect: allow, when: tool.read_only == true}\n")
 	require.Contains(t, fine(t, i.Run("policy", "simulate", other, "--since", "24h")), "looked at:")
 	require.Contains(t, decode(t, fine(t, i.Run("policy", "simulate", other, "--json"))), "decisions")
+	document := write(t, "name: Lantern\nroles:\n  - name: Ops Lead\ntool_policy:\n  otherwise: deny\n  # ours\nunits: []\n")
+	require.Contains(t, fine(t, i.Run("policy", "simulate", document)), "looked at:")
+	document = write(t, "name: Lantern\ntool_policy:\n  otherwise: never\n  rule: []\n")
+	require.Contains(t, failed(t, i.Run("policy", "simulate", document)), "line 4: unknown field", "lines are those of the document")
 	wrong := write(t, "rules:\n  - {name: reads, effect: allow, when: tool.reads}\n")
 	require.Contains(t, failed(t, i.Run("policy", "simulate", wrong)), "rules[0].when line 1, column 1 of the condition: `tool` has no `reads`")
 }

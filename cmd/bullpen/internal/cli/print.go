@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -49,6 +50,9 @@ func table(w io.Writer, head []string, rows [][]string) error {
 	}
 	return t.Flush()
 }
+
+// indented sets the lines that follow the first one in, so that nobody takes them for lines of ours.
+func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }
 
 // count says how many there are.
 func count(n int, noun string) string {

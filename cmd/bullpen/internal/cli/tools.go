@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -60,7 +61,7 @@ func (a *app) listTools(cmd *cobra.Command, request *toolregistryv1.ListToolsReq
 	}
 	a.toolNotes(response.GetTools())
 	for _, missing := range response.GetMissingServers() {
-		fmt.Fprintf(a.Out, "\nmcp:%s brings nothing now, it is %s: %s\n", missing.GetServer(), missing.GetState(), missing.GetReason())
+		fmt.Fprintf(a.Out, "\nmcp:%s brings no tools now (%s): %s\n", missing.GetServer(), missing.GetState(), indented(missing.GetReason()))
 	}
 	return nil
 }
@@ -164,12 +165,20 @@ func (a *app) toolNotes(tools []*toolregistryv1.Tool) {
 func (a *app) call() *cobra.Command {
 	request := &toolregistryv1.CallToolRequest{}
 	cmd := &cobra.Command{
-		Use:     "call TOOL",
-		Short:   "Call a tool as the operator",
-		Example: `  bullpen call create_work_item --args '{"title":"Renew the certificate","project":"OPS"}'`,
-		Args:    cobra.ExactArgs(1),
+		Use:   "call TOOL",
+		Short: "Call a tool as the operator",
+		Example: `  bullpen call create_work_item --args '{"title":"Renew the certificate","project":"OPS"}'
+  jq -Rs '{title: "Release notes", container: "TS", body: .}' page.md | bullpen call write_page --args -`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Tool = args[0]
+			if request.GetArgumentsJson() == "-" {
+				text, err := io.ReadAll(a.In)
+				if err != nil {
+					return err
+				}
+				request.ArgumentsJson = string(text)
+			}
 			client, err := a.registryClient()
 			if err != nil {
 				return err
@@ -189,7 +198,7 @@ func (a *app) call() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&request.ArgumentsJson, "args", "{}", "the arguments, one JSON object")
+	cmd.Flags().StringVar(&request.ArgumentsJson, "args", "{}", "the arguments, one JSON object; - reads them from standard input")
 	cmd.Flags().StringVar(&request.OperationId, "operation", "", "the operation, to repeat a write whose outcome is unknown")
 	return cmd
 }

@@ -44,7 +44,11 @@ func (a *app) printSkills(response *toolregistryv1.ListToolSkillsResponse) error
 			if s.GetRequired() {
 				holds = "required"
 			}
-			rows = append(rows, []string{s.GetKey(), holds, strings.Join(s.GetTools(), " "), s.GetSummary()})
+			tools := strings.Join(s.GetTools(), " ")
+			if tools == "" {
+				tools = "none there now"
+			}
+			rows = append(rows, []string{s.GetKey(), holds, tools, s.GetSummary()})
 		}
 		if err := table(a.Out, []string{"KEY", "HOLDS", "TOOLS", "SUMMARY"}, rows); err != nil {
 			return err

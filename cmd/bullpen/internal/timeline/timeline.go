@@ -86,10 +86,11 @@ func (d *drawing) call(call *turnv1.Call) {
 	at := call.GetStartTime()
 	d.row(at, "", fmt.Sprintf("  %s(%s)", call.GetTool(), preview(call.GetArgumentsJson())))
 	end := "    " + verdict(call)
-	if call.GetEndTime() != nil && at != nil {
+	made := call.GetState() != "parked"
+	if made && call.GetEndTime() != nil && at != nil {
 		end += " in " + duration(at, call.GetEndTime())
 	}
-	if call.GetSource() != "" && call.GetSource() != "builtin" {
+	if made && call.GetSource() != "" && call.GetSource() != "builtin" {
 		end += ", by " + call.GetSource()
 	}
 	switch {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/timeline"
 	turnv1 "github.com/bullpenhq/bullpen/gen/bullpen/turn/v1"
@@ -53,6 +55,17 @@ func TestAnAnswerThatIsQueuedHasNotReachedAnybody(t *testing.T) {
 	}, time.UTC))
 	require.Contains(t, drawn.String(), "pending, on its way to github")
 	require.NotContains(t, drawn.String(), "reached")
+}
+
+func TestACallThatWaitsForAPersonTookNoTimeAndReachedNoServer(t *testing.T) {
+	t.Parallel()
+	at := timestamppb.Now()
+	call := &turnv1.Call{Tool: "merge", Source: "mcp:code", State: "parked", StartTime: at, EndTime: at, Result: proto.String("It waits.")}
+	var drawn strings.Builder
+	require.NoError(t, timeline.Write(&drawn, &turnv1.GetTurnResponse{
+		Turn: &turnv1.Turn{TurnId: "t", Seat: "baker"}, Rounds: []*turnv1.Round{{Number: 1, Calls: []*turnv1.Call{call}}},
+	}, time.UTC))
+	require.Regexp(t, `(?m)not made: it waits for a person$`, drawn.String())
 }
 
 const readme = "../../../../README.md"

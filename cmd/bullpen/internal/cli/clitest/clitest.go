@@ -51,9 +51,12 @@ type Result struct {
 }
 
 // Run runs a command in this process. Its environment is getenv.
-func Run(getenv func(string) string, args ...string) Result {
+func Run(getenv func(string) string, args ...string) Result { return Fed("", getenv, args...) }
+
+// Fed runs a command with a text on its standard input.
+func Fed(text string, getenv func(string) string, args ...string) Result {
 	var out, errs bytes.Buffer
-	code := cli.Main(args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, getenv)
+	code := cli.Main(args, cli.Streams{In: strings.NewReader(text), Out: &out, Err: &errs}, getenv)
 	return Result{Code: code, Out: out.String(), Err: errs.String()}
 }
 
