@@ -94,6 +94,12 @@ func (o *operator) serverChanged(seat string) {
 	}
 }
 
+// serverReady hears that a shared server began anew: it knows of nothing that was followed at it, and may have other things.
+func (o *operator) serverReady(ctx context.Context, server string) {
+	o.mcp.ListsChanged(true, true)
+	o.mcp.Refollow(ctx, server)
+}
+
 // tokens verifies API tokens where they are kept.
 type tokens struct {
 	client toolv1connect.PrincipalServiceClient

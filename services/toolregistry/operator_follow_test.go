@@ -126,7 +126,7 @@ func TestClientsHearOfACatalogueThatIsAnother(t *testing.T) {
 	t.Parallel()
 	w := operatorWorld(t, options{bus: true})
 	(&followed{}).onto(w.neighbours)
-	modern := w.modern(t).listen(`{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["wiki:a"]}`)
+	modern := w.modern(t).listen(`{"toolsListChanged":true,"rootsListChanged":true,"resourceSubscriptions":["wiki:a"]}`)
 	acknowledged := modern.next()
 	require.Contains(t, acknowledged, `"method":"notifications/subscriptions/acknowledged"`)
 	require.Contains(t, acknowledged, `"io.modelcontextprotocol/subscriptionId":7`)
@@ -149,6 +149,43 @@ func TestClientsHearOfACatalogueThatIsAnother(t *testing.T) {
 	w.tells(t, catalogueChanged())
 	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`, modern.next())
 	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}`, legacy.next())
+}
+
+func listsChanged(seat string, prompts, resources bool) *mcphostv1.ServerEvent {
+	return &mcphostv1.ServerEvent{Fact: &mcphostv1.ServerEvent_ListsChanged{ListsChanged: &mcphostv1.ListsChanged{
+		Server: "wiki", Seat: seat, Prompts: prompts, Resources: resources,
+	}}}
+}
+
+func TestClientsHearOfPromptsAndResourcesThatAServerAnnounces(t *testing.T) {
+	t.Parallel()
+	w := operatorWorld(t, options{bus: true})
+	(&followed{}).onto(w.neighbours)
+	modern := w.modern(t).listen(`{"promptsListChanged":true,"resourcesListChanged":false,"resourceSubscriptions":["wiki:a"]}`)
+	require.Contains(t, modern.next(), `"notifications":{"promptsListChanged":true,"resourceSubscriptions":["wiki:a"]}`)
+	legacy := w.legacy(t, "{}").stream()
+	discovered := string(w.modern(t).call("server/discover", "{}").Result)
+	require.Contains(t, discovered, `"prompts":{"listChanged":true}`)
+	require.Contains(t, discovered, `"resources":{"listChanged":true,"subscribe":true}`)
+
+	// A seat's own server is nothing of an operator's, and resources are not what this client asked for.
+	w.tells(t, listsChanged("ada", true, true))
+	w.tells(t, listsChanged("", false, true))
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{}}`, legacy.next())
+	w.tells(t, resourceUpdated("wiki:a"))
+	require.Contains(t, modern.next(), "notifications/resources/updated")
+
+	w.tells(t, listsChanged("", true, false))
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}`, modern.next())
+	require.Equal(t, `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed","params":{}}`, legacy.next())
+
+	// A server that goes takes its prompts with it.
+	without := shared()
+	without.Digest = "s2"
+	without.Servers[0].State = "failed"
+	w.neighbours.bring("", without)
+	w.tells(t, catalogueChanged())
+	require.Contains(t, modern.next(), "notifications/prompts/list_changed")
 }
 
 func TestAResourceIsFollowedUpstreamForAsLongAsSomebodyDoes(t *testing.T) {

@@ -173,7 +173,7 @@ func (s *Service) Run(ctx context.Context) error {
 				s.seats.Invalidate(seat)
 				s.operator.serverChanged(seat)
 			},
-			Updated: s.operator.mcp.ResourceUpdated, Ready: s.operator.mcp.Refollow,
+			Updated: s.operator.mcp.ResourceUpdated, Listed: s.operator.mcp.ListsChanged, Ready: s.operator.serverReady,
 		})
 	})
 	group.Go(func() error { return s.operator.run(ctx) })

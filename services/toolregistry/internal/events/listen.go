@@ -23,6 +23,8 @@ type Heard struct {
 	Changed func(seat string)
 	// Updated is told of a resource of a shared server that is not what it was.
 	Updated func(server, uri string)
+	// Listed is told that a shared server announced other prompts or resources.
+	Listed func(prompts, resources bool)
 	// Ready is told of a shared server that became ready, and knows nothing of what it was asked before.
 	Ready func(ctx context.Context, server string)
 }
@@ -64,6 +66,10 @@ func (h Heard) tell(ctx context.Context, m bus.Message, log *slog.Logger) {
 	case *mcphostv1.ServerEvent_ResourceUpdated:
 		if fact.ResourceUpdated.GetSeat() == "" {
 			h.Updated(fact.ResourceUpdated.GetServer(), fact.ResourceUpdated.GetUri())
+		}
+	case *mcphostv1.ServerEvent_ListsChanged:
+		if fact.ListsChanged.GetSeat() == "" {
+			h.Listed(fact.ListsChanged.GetPrompts(), fact.ListsChanged.GetResources())
 		}
 	case *mcphostv1.ServerEvent_CatalogueChanged:
 		h.Changed(fact.CatalogueChanged.GetSeat())

@@ -32,15 +32,14 @@ type follower struct {
 
 	mu        sync.Mutex
 	gone      bool // nothing can be followed for it any more
-	tools     bool
-	digest    string // of the catalogue that it knows
+	lists     map[list]string // those that it follows, each with the version that it knows
 	resources map[watched]bool
 	order     []string
 	waiting   map[string]rawjson.Object // params by key, which begins with the method
 }
 
 func newFollower(holder string) *follower {
-	return &follower{holder: holder, wake: make(chan struct{}, 1), resources: map[watched]bool{}, waiting: map[string]rawjson.Object{}}
+	return &follower{holder: holder, wake: make(chan struct{}, 1), lists: map[list]string{}, resources: map[watched]bool{}, waiting: map[string]rawjson.Object{}}
 }
 
 // put leaves a notification.
@@ -74,22 +73,6 @@ func (f *follower) take(mark json.RawMessage) [][]byte {
 	f.order = nil
 	clear(f.waiting)
 	return messages
-}
-
-// followTools makes it hear of a catalogue other than that of the digest.
-func (f *follower) followTools(digest string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tools, f.digest = true, digest
-}
-
-// learn takes a catalogue's digest, and reports whether it wants to hear that it is another than the one known.
-func (f *follower) learn(digest string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	changed := f.digest != digest
-	f.digest = digest
-	return changed && f.tools
 }
 
 func (f *follower) watches(w watched) bool {
@@ -137,20 +120,6 @@ func (s *Server) followed() []*follower {
 	s.follow.mu.Lock()
 	defer s.follow.mu.Unlock()
 	return slices.Collect(maps.Keys(s.follow.all))
-}
-
-// announce tells of a catalogue that differs, whoever knows another. Where nobody follows, nothing is looked at.
-func (s *Server) announce(ctx context.Context) {
-	followed := s.followed()
-	if len(followed) == 0 {
-		return
-	}
-	digest := s.listing(ctx).digest
-	for _, f := range followed {
-		if f.learn(digest) {
-			f.put("notifications/tools/list_changed", "", rawjson.Object{})
-		}
-	}
 }
 
 // ResourceUpdated tells of a resource that changed, whoever follows it.
@@ -374,9 +343,12 @@ func (s *Server) mayListen(f *follower) bool {
 // grant answers what of a wish can be had.
 func (s *Server) grant(ctx context.Context, f *follower, wish rawjson.Object) rawjson.Object {
 	granted := rawjson.Object{}
-	if string(wish.Get("toolsListChanged")) == "true" {
-		f.followTools(s.listing(ctx).digest)
-		granted = granted.With("toolsListChanged", json.RawMessage("true"))
+	declared := s.capabilities(ctx, true)
+	for _, l := range lists() {
+		if string(wish.Get(l.wish())) == "true" && declared.Has(string(l)) {
+			f.followList(l, s.versionOf(ctx, l))
+			granted = granted.With(l.wish(), json.RawMessage("true"))
+		}
 	}
 	var uris []string
 	if err := json.Unmarshal(wish.Get("resourceSubscriptions"), &uris); err != nil || len(uris) == 0 {

@@ -208,10 +208,15 @@ func (s *Server) initialize(w http.ResponseWriter, r *http.Request, from *rpc.Pr
 		fail(w, http.StatusServiceUnavailable, []jsonrpc.Message{m}, jsonrpc.Errorf(jsonrpc.InternalError, "Too many sessions are open, all of them in use; end one first."))
 		return
 	}
-	c.follower.followTools(s.listing(r.Context()).digest)
+	declared := s.capabilities(r.Context(), false)
+	for _, l := range lists() {
+		if declared.Has(string(l)) {
+			c.follower.followList(l, s.versionOf(r.Context(), l))
+		}
+	}
 	s.registerFollower(c.follower)
 	result := rawjson.Object{}.With("protocolVersion", rawjson.Quote(version)).
-		With("capabilities", s.capabilities(r.Context(), false).Bytes()).With("serverInfo", s.identity()).
+		With("capabilities", declared.Bytes()).With("serverInfo", s.identity()).
 		With("instructions", rawjson.Quote(s.instructions(r.Context())))
 	w.Header().Set(headerSession, c.id)
 	newAnswer(w).finish(http.StatusOK, jsonrpc.Result(m.ID, result.Bytes()))

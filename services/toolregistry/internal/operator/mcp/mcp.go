@@ -107,6 +107,8 @@ type Server struct {
 	listed   atomic.Pointer[listing]
 
 	changed chan struct{}
+	// promptNews and resourceNews count what servers said of changes.
+	promptNews, resourceNews atomic.Int64
 
 	draining chan struct{}
 	gate     sync.Mutex // held to begin something, and to close the gate

@@ -93,13 +93,16 @@ func (s *Server) capabilities(ctx context.Context, isModern bool) rawjson.Object
 		}
 	}
 	declared := rawjson.Object{}.With("tools", json.RawMessage(`{"listChanged":true}`))
-	for _, name := range []string{"completions", "logging", "prompts"} {
+	for _, name := range []string{"completions", "logging"} {
 		if has[name] {
 			declared = declared.With(name, json.RawMessage("{}"))
 		}
 	}
+	if has["prompts"] {
+		declared = declared.With("prompts", json.RawMessage(`{"listChanged":true}`))
+	}
 	if has["resources"] {
-		resources := rawjson.Object{}
+		resources := rawjson.Object{}.With("listChanged", json.RawMessage("true"))
 		if subscribe {
 			resources = resources.With("subscribe", json.RawMessage("true"))
 		}

@@ -55,6 +55,9 @@ func (k Kind) of(c Capabilities) bool {
 	return c.Resources != nil
 }
 
+// Has reports whether the server has the kind.
+func (s Server) Has(k Kind) bool { return k.of(s.Capabilities) }
+
 // Item is a thing of a server.
 type Item struct {
 	Server Server
@@ -78,7 +81,7 @@ func (u *Upstreams) List(ctx context.Context, kind Kind) ([]Item, *jsonrpc.Error
 	began := u.Now()
 	var asked []Server
 	for _, server := range u.Servers(ctx) {
-		if kind.of(server.Capabilities) {
+		if server.Has(kind) {
 			asked = append(asked, server)
 		}
 	}
