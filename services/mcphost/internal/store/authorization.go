@@ -77,9 +77,19 @@ func (s *Store) AuthorizationToken(ctx context.Context, server, seat, resource s
 	return s.sealed(ctx, authorizationToken, server, seat, resource)
 }
 
+// changeShare is the part of the connections that changes of tokens may hold at a time, one in so many: each waits for an issuer,
+// and a seat whose lease finds no connection is lost.
+const changeShare = 4
+
 // ChangeAuthorizationToken replaces a token by what change makes of it, nil for none, while everybody else who would change it waits:
 // a refresh token is good for one use. A change that fails changes nothing.
 func (s *Store) ChangeAuthorizationToken(ctx context.Context, server, seat, resource string, change func(sealed []byte) ([]byte, error)) error {
+	select {
+	case s.changing <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("wait to change a token: %w", context.Cause(ctx))
+	}
+	defer func() { <-s.changing }()
 	return pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, lockToken, server, seat, resource); err != nil {
 			return fmt.Errorf("lock a token: %w", err)

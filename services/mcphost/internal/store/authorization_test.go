@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -118,4 +120,35 @@ func TestAConsentIsTakenOnceAndStaysWhileItAsksTheSame(t *testing.T) {
 	taken, err = s.TakeConsent(t.Context(), []byte("six"))
 	require.NoError(t, err)
 	require.Nil(t, taken)
+}
+
+func TestIssuersThatTakeTheirTimeDoNotKeepLeasesFromBeingRenewed(t *testing.T) {
+	t.Parallel()
+	s, _, pool := both(t)
+	answer := make(chan struct{})
+	var group sync.WaitGroup
+	for i := range 2 * pool.Config().MaxConns {
+		group.Go(func() {
+			err := s.ChangeAuthorizationToken(t.Context(), "crm", fmt.Sprintf("seat%d", i), "https://crm", func([]byte) ([]byte, error) {
+				<-answer
+				return []byte("x"), nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	// Each change comes one connection further, until there is none, or none more is taken.
+	const patience = 10 * time.Second
+	for range pool.Config().MaxConns {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		_, err := s.RenewLeases(ctx, []string{"ada"}, []string{}, time.Minute)
+		cancel()
+		if err != nil {
+			t.Error(err) // what waits for an answer must get it first
+			break
+		}
+	}
+	close(answer)
+	group.Wait()
 }

@@ -69,6 +69,7 @@ type Store struct {
 	pool      *pgxpool.Pool
 	self      Node
 	withdrawn atomic.Bool
+	changing  chan struct{} // taken while a token changes
 	encode    EncodeFunc
 	wake      func()
 }
@@ -78,7 +79,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, self Node, encode EncodeFunc,
 	if err := outbox.Check(ctx, pool); err != nil {
 		return nil, err
 	}
-	return &Store{pool: pool, self: self, encode: encode, wake: wake}, nil
+	return &Store{pool: pool, self: self, changing: make(chan struct{}, max(1, pool.Config().MaxConns/changeShare)), encode: encode, wake: wake}, nil
 }
 
 const (
