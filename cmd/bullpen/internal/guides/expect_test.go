@@ -119,6 +119,9 @@ func expectations() map[string]func(*testing.T, *reader, string) {
 		"calls": func(t *testing.T, _ *reader, out string) {
 			require.Equal(t, "No such calls.\n", out)
 		},
+		"skill-page": func(t *testing.T, _ *reader, out string) {
+			require.Contains(t, out, `"container":"TS"`)
+		},
 		"operator-mcp": func(t *testing.T, _ *reader, out string) {
 			var answer struct {
 				Result struct {

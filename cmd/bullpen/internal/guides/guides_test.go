@@ -157,7 +157,7 @@ func tools(t *testing.T) string {
 // needProgram skips a block whose program this machine does not have. In CI, which has them, that is a failure.
 func needProgram(t *testing.T, b block) {
 	t.Helper()
-	for _, name := range []string{"curl", "buf"} {
+	for _, name := range []string{"curl", "buf", "jq"} {
 		if !regexp.MustCompile(`(?m)^\s*` + name + ` `).MatchString(b.text) {
 			continue
 		}
