@@ -1,11 +1,16 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -26,19 +31,22 @@ const (
 
 // selectHits is called by SearchCalls with the calls of one window.
 const selectHits = selectCalls + `
-where audit_id = any($1) and (arguments ilike $2 or result ilike $2)` + newestFirst + ` limit $3`
+where audit_id = any($1) and (arguments ilike any($2) or result ilike any($2))` + newestFirst + ` limit $3`
 
 // SearchCalls answers at most limit calls whose arguments or result hold the filter's text, newest first, and where the next page
 // begins; nil on the last one. A page may end with less than it could hold, even with nothing, when it has looked at enough.
 func (s *Store) SearchCalls(ctx context.Context, f Filter, after After, limit int) (page []*call.Record, next *After, err error) {
-	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(f.Text) + "%"
+	var patterns []string
+	for _, text := range spellings(f.Text) {
+		patterns = append(patterns, "%"+strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)+"%")
+	}
 	begun, size := time.Now(), int64(0)
 	for range maxWindows {
 		ids, last, err := s.window(ctx, f, after)
 		if err != nil {
 			return nil, nil, err
 		}
-		found, more, err := s.readCalls(ctx, selectHits, []any{ids, pattern, limit - len(page) + 1}, limit-len(page))
+		found, more, err := s.readCalls(ctx, selectHits, []any{ids, patterns, limit - len(page) + 1}, limit-len(page))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -59,6 +67,27 @@ func (s *Store) SearchCalls(ctx context.Context, f Filter, after After, limit in
 		}
 	}
 	return page, next, nil
+}
+
+// spellings answers how a text can stand in the JSON that is searched: as it is, with its signs escaped, and all in ASCII. Most texts
+// have one.
+func spellings(text string) []string {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // a text always can be
+	escaped := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`)
+	var ascii strings.Builder
+	for _, r := range escaped {
+		if r < utf8.RuneSelf {
+			ascii.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&ascii, `\u%04x`, unit)
+		}
+	}
+	return slices.Compact([]string{text, escaped, ascii.String()})
 }
 
 // window answers the next calls to look at, and the place of the last one when there may be more behind it.

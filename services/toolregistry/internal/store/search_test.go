@@ -54,6 +54,25 @@ func TestCallsAreFoundByWhatTheyHold(t *testing.T) {
 	require.Empty(t, find(store.Filter{Text: "nowhere"}))
 }
 
+// Arguments and results are kept as they were written, and JSON may be written in several ways.
+func TestATextIsFoundHoweverItsJSONIsWritten(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	for i, result := range []string{`{"text":"say \"hi\" to Jürgen 🙂 in C:\\tmp\nnow"}`, `{"text":"say \"hi\" to J\u00fcrgen \ud83d\ude42 in C:\\tmp\nnow"}`} {
+		r := record("ada", "t1", fmt.Sprint("c", i), noon)
+		r.Result = result
+		require.NoError(t, s.InsertCalls(t.Context(), []*call.Record{r}))
+	}
+	for _, text := range []string{`say "hi"`, "Jürgen", "🙂", `C:\tmp`, "tmp\nnow", `"hi" to Jürgen 🙂 in C:\tmp`} {
+		found, _, err := s.SearchCalls(t.Context(), store.Filter{Text: text}, store.After{}, 10)
+		require.NoError(t, err)
+		require.Len(t, found, 2, text)
+	}
+	found, _, err := s.SearchCalls(t.Context(), store.Filter{Text: `\"hi\"`}, store.After{}, 10)
+	require.NoError(t, err)
+	require.Len(t, found, 2, "and as it is kept")
+}
+
 func TestOneCallIsReadWhole(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
