@@ -32,7 +32,7 @@ func (a *app) approvals() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withApproval(cmd.Context(), args[0], func(_ toolregistryv1connect.ToolRegistryServiceClient, found *toolregistryv1.Approval) error {
-				return a.printApproval(found)
+				return a.printApproval(cmd.Context(), found)
 			})
 		},
 	}
@@ -55,7 +55,7 @@ func (a *app) decide(decision, short string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := a.printApproval(response.GetApproval()); err != nil {
+				if err := a.printApproval(cmd.Context(), response.GetApproval()); err != nil {
 					return err
 				}
 				if status := response.GetApproval().GetCallStatus(); status != "" && status != "ok" {
@@ -81,7 +81,7 @@ func (a *app) cancelApproval() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printApproval(response.GetApproval())
+				return a.printApproval(cmd.Context(), response.GetApproval())
 			})
 		},
 	}
@@ -158,7 +158,7 @@ func (a *app) withApproval(
 	}
 }
 
-func (a *app) printApproval(p *toolregistryv1.Approval) error {
+func (a *app) printApproval(ctx context.Context, p *toolregistryv1.Approval) error {
 	if a.json {
 		return a.printMessage(p)
 	}
@@ -173,7 +173,7 @@ func (a *app) printApproval(p *toolregistryv1.Approval) error {
 		{"reason", p.GetReason()},
 		{"asked", moment(p.GetCreateTime())},
 		{"expires", moment(p.GetExpireTime())},
-		{"decided by", p.GetDecidedBy()},
+		{"decided by", a.tokenNames(ctx).full(p.GetDecidedBy())},
 		{"decided", moment(p.GetDecideTime())},
 		{"note", p.GetNote()},
 		{"operation", p.GetOperationId()},

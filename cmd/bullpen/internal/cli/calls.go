@@ -79,6 +79,7 @@ func (a *app) listCalls(ctx context.Context, f *callFilter) error {
 		_, err := fmt.Fprintln(a.Out, "No such calls.")
 		return err
 	}
+	names := a.tokenNames(ctx)
 	rows := make([][]string, 0, len(found))
 	for _, c := range found {
 		ended := c.GetStatus()
@@ -86,7 +87,7 @@ func (a *app) listCalls(ctx context.Context, f *callFilter) error {
 			ended += " (" + c.GetRefusalClass() + ")"
 		}
 		rows = append(rows, []string{
-			c.GetAuditId(), moment(c.GetStartTime()), c.GetPrincipal(), firstSentence(c.GetTool()), c.GetSource(), ended, took(c), firstSentence(c.GetArgumentsJson()),
+			c.GetAuditId(), moment(c.GetStartTime()), names.short(c.GetPrincipal()), firstSentence(c.GetTool()), c.GetSource(), ended, took(c), firstSentence(c.GetArgumentsJson()),
 		})
 	}
 	return table(a.Out, []string{"CALL", "STARTED", "BY", "TOOL", "SOURCE", "STATE", "TOOK", "ARGUMENTS"}, rows)
@@ -152,7 +153,7 @@ func (a *app) showCall(ctx context.Context, id string) error {
 		{"call", c.GetAuditId()},
 		{"started", moment(c.GetStartTime())},
 		{"took", took(c)},
-		{"by", c.GetPrincipal()},
+		{"by", a.tokenNames(ctx).full(c.GetPrincipal())},
 		{"seat", c.GetSeat()},
 		{"turn", c.GetTurnId()},
 		{"tool", c.GetTool()},

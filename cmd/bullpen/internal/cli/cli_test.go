@@ -46,7 +46,7 @@ func TestHelpIsAsItsGoldenFile(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
 	for _, command := range []string{
-		"", "demo", "check", "migrate", "send", "tools", "tools changes", "tools accept", "tools skills", "servers", "servers show", "servers put", "servers restart", "call", "calls", "calls show", "turns", "turns list", "turns show",
+		"", "demo", "check", "migrate", "send", "tools", "tools show", "tools changes", "tools accept", "tools skills", "servers", "servers show", "servers put", "servers restart", "call", "calls", "calls show", "turns", "turns list", "turns show",
 		"approvals", "approvals list", "approvals show", "approvals approve", "approvals deny", "approvals cancel", "policy", "policy explain", "policy simulate", "dead", "dead list", "dead redrive",
 		"token", "token create", "token list", "token revoke", "doctor", "bench", "bench boot", "bench webhook", "bench turn", "bench call",
 	} {

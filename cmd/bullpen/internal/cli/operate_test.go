@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,13 @@ func TestToolsAreThoseOfTheOneWhoAsks(t *testing.T) {
 	require.Regexp(t, `(?m)^create_work_item +builtin +seat, operator +writes`, fine(t, i.Run("tools")))
 	require.NotEmpty(t, decode(t, fine(t, i.Run("tools", "--seat", "ops-lead", "--json")))["tools"])
 	require.Contains(t, failed(t, i.Run("tools", "--seat", "nobody")), "nobody")
+
+	shown := fine(t, i.Run("tools", "show", "service_status", "--seat", "ops-lead"))
+	require.Regexp(t, `(?m)^source +mcp:status$`, shown)
+	require.Regexp(t, `(?s)\narguments\n\{.*"service"`, shown)
+	require.Equal(t, "reply", decode(t, fine(t, i.Run("tools", "show", "reply", "--json")))["name"])
+	require.Contains(t, failed(t, i.Run("tools", "show", "replly")), "`bullpen tools` lists those there are")
+	require.Contains(t, failed(t, i.Run("tools", "show", "replly", "--seat", "ops-lead")), "`bullpen policy explain ops-lead replly`")
 }
 
 func TestACallWritesAsTheOperatorAndARefusalIsOneSentence(t *testing.T) {
@@ -150,6 +158,10 @@ func TestATokenIsShownOnceAndOpensTheDoor(t *testing.T) {
 	}
 	written := decode(t, fine(t, clitest.Run(elsewhere, "call", "create_work_item", "--json", "--args", `{"title":"Written with a token","project":"OPS"}`)))
 	require.Equal(t, "applied", written["receipt"].(map[string]any)["outcome"])
+	audited := fine(t, i.Run("calls", "--text", "Written with a token"))
+	require.Contains(t, audited, "token integration", "a token is shown by its name")
+	id := regexp.MustCompile(`(?m)^[0-9a-f]{8}-[0-9a-f-]+`).FindString(audited)
+	require.Regexp(t, `(?m)^by +operator:[0-9a-f-]+ \(token integration\)$`, fine(t, i.Run("calls", "show", id)))
 
 	require.Contains(t, failed(t, i.Run("token", "create", "x", "--days", "-1")), "days")
 }

@@ -72,6 +72,18 @@ func serverState(s *toolregistryv1.McpServerStatus) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
+// instanceState is where an instance is in its life, as people read it.
+func instanceState(state string) string {
+	switch state {
+	case "spawn", "initialise":
+		return "starting"
+	case "shutdown":
+		return "stopping"
+	default:
+		return state
+	}
+}
+
 func (a *app) serverTable(servers []*toolregistryv1.McpServerStatus) error {
 	var rows [][]string
 	for _, s := range servers {
@@ -86,7 +98,7 @@ func (a *app) serverTable(servers []*toolregistryv1.McpServerStatus) error {
 		rows = append(rows, []string{s.GetServer(), serverState(s), reach, s.GetTransport(), "", fmt.Sprint(s.GetToolCount()), firstSentence(reason)})
 		for _, n := range s.GetNodes() {
 			rows = append(rows, []string{
-				"  on " + n.GetNode(), n.GetState(), "", "", fmt.Sprintf("%d of %d", n.GetReady(), n.GetInstances()), "", firstSentence(n.GetReason()),
+				"  on " + n.GetNode(), instanceState(n.GetState()), "", "", fmt.Sprintf("%d of %d", n.GetReady(), n.GetInstances()), "", firstSentence(n.GetReason()),
 			})
 		}
 	}

@@ -32,7 +32,7 @@ func (a *app) tools() *cobra.Command {
 	cmd.Flags().StringVar(&request.Seat, "seat", "", "the catalogue of this seat")
 	cmd.Flags().StringVar(&request.Source, "source", "", "only this source: builtin, or mcp:<server>")
 	cmd.Flags().BoolVar(&offline, "offline", false, "every tool that this build declares, without an installation")
-	cmd.AddCommand(a.toolChanges(), a.acceptTool(), a.toolSkills())
+	cmd.AddCommand(a.showTool(), a.toolChanges(), a.acceptTool(), a.toolSkills())
 	return cmd
 }
 
