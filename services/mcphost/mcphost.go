@@ -137,7 +137,7 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 	}
 	s.fleet = fleet.New(fleet.Options{
 		Company: d.Company, Store: s.store, Authorizer: s.tokens, Current: s.company.Current, Changed: s.company.Changed, Log: d.Log, Now: d.Now, Getenv: d.Getenv,
-		Node: d.Node, Version: version, Presence: s.presence, SeatIdle: d.Config.SeatIdle, MaxChildren: d.Config.MaxChildren, ParallelStarts: d.Config.ParallelStarts,
+		Node: d.Node, Version: version, Presence: s.presence, Ended: s.peers.Ended, SeatIdle: d.Config.SeatIdle, MaxChildren: d.Config.MaxChildren, ParallelStarts: d.Config.ParallelStarts,
 	})
 	s.router = &api.Router{
 		Handler: &api.Handler{Fleet: s.fleet, Store: s.store, Authorizer: s.tokens, Company: s.company.Current},

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -339,4 +341,31 @@ func TestAProgramThatNeverWakesIsGivenUpAfterItsInstallTime(t *testing.T) {
 	}, soon, 10*time.Millisecond)
 	require.Eventually(t, func() bool { return n.tools(t, "", "slow").GetState() == "ready" }, soon, 10*time.Millisecond)
 	require.EqualValues(t, 1, n.instances(t, "slow")[0].GetStarts(), "nobody lost patience with it")
+}
+
+func TestANodeThatIsCutOffFromTheDatabaseKeepsItsSeatsUntilTheirLeasesEnd(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	n := w.node(t, "n1")
+	s, _ := hostile(t, "gh", "")
+	s.Shared = false
+	w.apply(t, n, []*companyv1.McpServer{s}, seatWith("ada", "gh"))
+	// n2 shows nothing of itself in the database, and yet it lives: its children may act for its seats.
+	asked := make(chan struct{}, 100)
+	lives := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer lives.Close()
+	_, err := w.pool.Exec(t.Context(), `insert into nodes (node, url, reported_at) values ('n2', $1, now() + interval '1 hour')`, lives.URL)
+	require.NoError(t, err)
+	_, err = w.pool.Exec(t.Context(), `insert into seat_leases (seat, node, expires_at) values ('ada', 'n2', now() + interval '1 hour')`)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(asked) >= 3 }, soon, 10*time.Millisecond)
+	require.Equal(t, 1, w.leases(t), "it was asked, and is not buried")
+
+	lives.Close()
+	require.Eventually(t, func() bool { return w.leases(t) == 0 }, soon, 10*time.Millisecond)
+	_, err = n.call(t.Context(), "ada", "gh", "echo", "{}")
+	require.NoError(t, err)
 }

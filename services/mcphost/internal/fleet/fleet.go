@@ -46,8 +46,9 @@ type Options struct {
 	Getenv  func(string) string
 	// Node is unique to the process, Version is the program's.
 	Node, Version string
-	// Presence answers which other nodes are gone.
+	// Presence answers which other nodes are absent from the database, and Ended whether the process of one is known to have ended.
 	Presence Presence
+	Ended    func(context.Context, store.Node) bool
 	// SeatIdle, MaxChildren and ParallelStarts are settings; see the service's Config.
 	SeatIdle       time.Duration
 	MaxChildren    int

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
@@ -25,7 +26,7 @@ const (
 	watching, alone = 250 * time.Millisecond, time.Second
 )
 
-// Presence answers which of the other nodes are gone; see libs/presence.
+// Presence answers which of the other nodes are absent from the database; see libs/presence.
 type Presence interface {
 	Gone(ctx context.Context, nodes []string) ([]string, error)
 }
@@ -162,7 +163,7 @@ func (f *Fleet) watch(ctx context.Context) {
 			continue // the renewal of leases says that the database is away
 		}
 		ticker.Reset(watching)
-		gone, err := f.options.Presence.Gone(ctx, others)
+		gone, err := f.ended(ctx, others)
 		if err != nil || len(gone) == 0 {
 			continue
 		}
@@ -172,6 +173,32 @@ func (f *Fleet) watch(ctx context.Context) {
 		}
 		f.options.Log.Info("nodes are gone, their seats are free", "nodes", gone)
 	}
+}
+
+// ended answers which nodes are gone for certain. One that only lost its way to the database looks gone there, yet its children may
+// act for its seats until their leases end: it is asked at its own address. One that said goodbye has none.
+func (f *Fleet) ended(ctx context.Context, others []string) ([]string, error) {
+	absent, err := f.options.Presence.Gone(ctx, others)
+	if err != nil || len(absent) == 0 {
+		return nil, err
+	}
+	nodes, err := f.options.Store.Addresses(ctx, absent)
+	if err != nil {
+		return nil, err
+	}
+	ended := make([]bool, len(nodes))
+	var probes sync.WaitGroup
+	for i, node := range nodes {
+		probes.Go(func() { ended[i] = node.URL == "" || f.options.Ended(ctx, node) })
+	}
+	probes.Wait()
+	var gone []string
+	for i, node := range nodes {
+		if ended[i] {
+			gone = append(gone, node.Name)
+		}
+	}
+	return gone, nil
 }
 
 // Running reports whether instances may run: not before Run, nor while it ends.

@@ -8,13 +8,17 @@ package peer
 import (
 	"context"
 	"errors"
+	"net"
+	"net/url"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"connectrpc.com/connect/v2"
 	"go.opentelemetry.io/otel/trace"
 
+	mcphostv1 "github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1"
 	"github.com/bullpenhq/bullpen/gen/bullpen/mcphost/v1/mcphostv1connect"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/rpc"
@@ -101,7 +105,7 @@ func (p *Peers) Do(ctx context.Context, node store.Node, epoch int32, ask func(c
 	out, info := connect.NewClientContext(ctx)
 	info.RequestHeader().Set(headerNode, node.Name)
 	info.RequestHeader().Set(headerEpoch, strconv.Itoa(int(epoch)))
-	if principal, _ := rpc.PrincipalFrom(ctx); principal.GetKind() != rpc.KindService { // a service signs for itself
+	if principal, ok := rpc.PrincipalFrom(ctx); ok && principal.GetKind() != rpc.KindService { // a service signs for itself
 		out = rpc.As(out, principal)
 	}
 	err := ask(rpc.WithOperation(out, rpc.OperationID(ctx)), p.client(node.URL))
@@ -120,6 +124,38 @@ func (p *Peers) Do(ctx context.Context, node store.Node, epoch int32, ask func(c
 			WithReason(Lost).WithOutcome(fault.OutcomeUnknown).WithCause(err)
 	}
 }
+
+// probeTime bounds each of the two questions whether a node has ended.
+const probeTime = time.Second
+
+// Ended reports whether the process of a node is known to have ended: nobody takes connections at its address, or another process
+// does. A node that is stopped, slow or out of reach may go on with what it was at.
+func (p *Peers) Ended(ctx context.Context, node store.Node) bool {
+	at, err := url.Parse(node.URL)
+	if err != nil {
+		return false
+	}
+	address := at.Host
+	if at.Port() == "" {
+		address = net.JoinHostPort(at.Hostname(), at.Scheme) // the port's name
+	}
+	connection, err := (&net.Dialer{Timeout: probeTime}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return errors.Is(err, syscall.ECONNREFUSED)
+	}
+	_ = connection.Close()
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	err = p.Do(ctx, node, 0, func(ctx context.Context, c Client) error {
+		_, err := c.ReleaseSeat(ctx, &mcphostv1.ReleaseSeatRequest{Seat: nobody})
+		return err
+	})
+	f, ok := fault.As(err)
+	return ok && f.Reason == Stranger
+}
+
+// nobody is a seat that no company has.
+const nobody = "-"
 
 // Handed is what a request says that another node handed on.
 type Handed struct {

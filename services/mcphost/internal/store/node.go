@@ -34,6 +34,8 @@ select node, reported_at from nodes where reported_at > now() - make_interval(se
 select node from nodes where node <> $1
 union select node from seat_leases where node <> $1`
 
+	addressesOf = `select name, coalesce(url, '') from unnest($1::text[]) name left join nodes on node = name`
+
 	sweepNodes = `delete from nodes where reported_at < now() - interval '10 minutes'`
 )
 
@@ -79,6 +81,15 @@ func (s *Store) Others(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("list the other nodes: %w", err)
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// Addresses answers nodes by name; one that is not known any more has no address.
+func (s *Store) Addresses(ctx context.Context, names []string) ([]Node, error) {
+	rows, err := s.pool.Query(ctx, addressesOf, names)
+	if err != nil {
+		return nil, fmt.Errorf("look up the addresses of nodes: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Node])
 }
 
 // Bury forgets nodes that are gone, with their seats and all they reported. One that lives after all finds its leases lost, and
