@@ -66,3 +66,28 @@ func TestCredentialsAreNotSentOnToWhereAnIssuerPoints(t *testing.T) {
 	_, _, err = acc.post(t.Context(), issuer.URL, http.Header{}, []byte("client_secret=x"))
 	require.ErrorContains(t, err, "not followed")
 }
+
+func TestDeclaredHeadersGoToTheServerAlone(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was asked") }))
+	t.Cleanup(elsewhere.Close)
+	mux := http.NewServeMux()
+	mux.Handle("/away", http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	mux.Handle("/moved", http.RedirectHandler("/mcp", http.StatusTemporaryRedirect))
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		require.Equal(t, "secret", r.Header.Get("X-Key"))
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	for path, challenged := range map[string]bool{"/away": false, "/moved": true} {
+		at, err := url.Parse(server.URL + path)
+		require.NoError(t, err)
+		acc := &Access{
+			authorizer: &Authorizer{}, server: Server{SSE: true, Headers: map[string]string{"X-Key": "secret"}}, endpoint: at, client: (&Authorizer{}).outbound(at),
+		}
+		c, err := acc.draw(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, challenged, c != nil, path)
+	}
+}

@@ -43,7 +43,14 @@ func (acc *Access) draw(ctx context.Context) (*challenge, error) {
 		request.Header.Set(name, value)
 	}
 	request.Header.Del("Authorization")
-	response, err := acc.client.Do(request)
+	client := *acc.client
+	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if r.URL.Host != acc.endpoint.Host || r.URL.Scheme != acc.endpoint.Scheme {
+			return errors.New("it redirects to another host, and its headers are credentials")
+		}
+		return acc.client.CheckRedirect(r, via)
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return nil, ctx.Err()
 	}
