@@ -18,19 +18,21 @@ func (s *Service) Ready(ctx context.Context) []run.Condition {
 	}
 	conditions := []run.Condition{{Name: "company", OK: true, Detail: "revision " + r.Revision}}
 	if r.GithubSecret != "" {
-		conditions = append(conditions, s.secretCondition(ctx, "github webhooks", r.Revision, r.GithubSecret))
+		conditions = append(conditions, s.secretCondition(ctx, "github webhooks", "`integrations.github.webhook_secret`", r.Revision, r.GithubSecret))
 	}
 	for _, name := range r.Apps() {
 		if app, ok := r.App(name); ok {
-			conditions = append(conditions, s.secretCondition(ctx, "slack app "+name, r.Revision, app.SigningSecret))
+			conditions = append(conditions, s.secretCondition(ctx, "slack app "+name, "`integrations.slack.signing_secret` of its role", r.Revision, app.SigningSecret))
 		}
 	}
 	return conditions
 }
 
-func (s *Service) secretCondition(ctx context.Context, name, revision, template string) run.Condition {
+// secretCondition says where the secret is named, and not its name: anybody may read this.
+func (s *Service) secretCondition(ctx context.Context, name, field, revision, template string) run.Condition {
 	if _, err := s.secrets.Resolve(ctx, revision, template); err != nil {
-		return run.Condition{Name: name, Detail: "The secret cannot be resolved: webhooks are answered 503. Seal it, or set the variable that the company document names."}
+		return run.Condition{Name: name, Detail: "The secret cannot be resolved: webhooks are answered 503. Set the variable that " + field +
+			" names, or seal a value under its name."}
 	}
 	return run.Condition{Name: name, OK: true}
 }
