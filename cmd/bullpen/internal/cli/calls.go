@@ -129,6 +129,8 @@ func pastTime(flag, text string) (*timestamppb.Timestamp, error) {
 func took(c *toolregistryv1.CallRecord) string {
 	d := time.Duration(c.GetDurationMicros()) * time.Microsecond
 	switch {
+	case d == 0: // decided about before anything was called
+		return ""
 	case d < time.Second:
 		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 	default:
