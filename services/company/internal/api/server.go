@@ -59,7 +59,7 @@ func (h *Handler) GetMcpServer(ctx context.Context, req *companyv1.GetMcpServerR
 	}
 	at := indexOf(entries, req.GetName())
 	if at < 0 {
-		return nil, noEntity(req.GetName())
+		return nil, noEntity(req.GetName(), "")
 	}
 	return &companyv1.GetMcpServerResponse{Server: entryToProto(entries[at]), Revision: revisionToProto(r)}, nil
 }
@@ -183,7 +183,7 @@ func edit(text string, req *companyv1.PutMcpServerRequest, entry splice.Object) 
 		return "", nil, fault.New(fault.Exists, "The server `%s` is configured already. Read it, and put it with If-Match to change it.", req.GetName()).
 			WithReason(reasonThere).WithField("name")
 	case !req.GetCreate() && at < 0:
-		return "", nil, noEntity(req.GetName())
+		return "", nil, noEntity(req.GetName(), " To add it, say `create`; over HTTP, `If-None-Match: *`.")
 	}
 	var stored splice.Object
 	if !req.GetCreate() {
@@ -331,8 +331,9 @@ func indexOf(entries []splice.Object, name string) int {
 	return slices.IndexFunc(entries, func(e splice.Object) bool { return nameOf(e) == name })
 }
 
-func noEntity(name string) *fault.Error {
-	return fault.New(fault.NotFound, "The active revision configures no server `%s`. With `If-None-Match: *` a put adds it.", name).
+// noEntity refuses a name that no server has; remedy is a sentence more.
+func noEntity(name, remedy string) *fault.Error {
+	return fault.New(fault.NotFound, "The active revision configures no server `%s`.%s", name, remedy).
 		WithReason(reasonNoEntity).WithField("name")
 }
 

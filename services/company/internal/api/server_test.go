@@ -142,8 +142,8 @@ func TestARefusedEntrySaysWhatIsWrongAndChangesNothing(t *testing.T) {
 	s.ask("GET", "/config/mcp-servers/chat", "").named(t, http.StatusConflict, "no_active_revision")
 
 	s.put(lantern, "")
-	put("nobody", `{"command": "x"}`).named(t, http.StatusNotFound, "no_such_entity")
-	s.ask("GET", "/config/mcp-servers/nobody", "").named(t, http.StatusNotFound, "no_such_entity")
+	require.Contains(t, put("nobody", `{"command": "x"}`).named(t, http.StatusNotFound, "no_such_entity").body["detail"], "If-None-Match")
+	require.NotContains(t, s.ask("GET", "/config/mcp-servers/nobody", "").named(t, http.StatusNotFound, "no_such_entity").body["detail"], "add")
 	put("CHAT", `{"command": "x"}`, "If-None-Match", "*").named(t, http.StatusPreconditionFailed, "already_configured")
 	put("a", `{"command": "x"}`, "X-Summary", " ").named(t, http.StatusBadRequest, "summary_required")
 	put("a", `{"name": "b", "command": "x"}`, "If-None-Match", "*").named(t, http.StatusBadRequest, "identity_mismatch")
