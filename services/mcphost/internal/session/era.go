@@ -115,8 +115,9 @@ func (n *negotiation) stdio(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.process = process
-	s.link = newStdioLink(s, process)
+	link := newStdioLink(s, process)
+	s.process, s.link = process, link
+	link.run()
 	first, err := n.ask(n.probe)
 	if err != nil {
 		return err
@@ -315,7 +316,7 @@ func offers(r reply, version string) bool {
 	if err != nil {
 		return false
 	}
-	versions, err := wire.Elements(wire.Get(data, "supported"))
+	versions, err := wire.Elements(wire.Get(data, "supported"), maxEntries)
 	return err == nil && slices.ContainsFunc(versions, func(v []byte) bool { text, _ := wire.Text(v); return text == version })
 }
 
@@ -335,7 +336,7 @@ func (n *negotiation) discovered(r reply) error {
 	if err != nil {
 		return errors.New("its answer to the probe is no object")
 	}
-	versions, err := wire.Elements(wire.Get(members, "supportedVersions"))
+	versions, err := wire.Elements(wire.Get(members, "supportedVersions"), maxEntries)
 	if err != nil || !slices.ContainsFunc(versions, func(v []byte) bool { text, _ := wire.Text(v); return text == modern }) {
 		return fmt.Errorf("it answers the probe and does not speak %s", modern)
 	}

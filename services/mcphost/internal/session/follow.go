@@ -281,7 +281,7 @@ func (l *listener) acknowledged(params []byte, via *call) {
 	}
 	taken := map[string]bool{}
 	if filter, err := wire.Object(wire.Get(members, "notifications")); err == nil {
-		uris, _ := wire.Elements(orEmptyList(wire.Get(filter, "resourceSubscriptions")))
+		uris, _ := wire.Elements(orEmptyList(wire.Get(filter, "resourceSubscriptions")), maxEntries)
 		for _, raw := range uris {
 			if uri, ok := wire.Text(raw); ok {
 				taken[uri] = true

@@ -82,6 +82,8 @@ func (s *Session) Tools(ctx context.Context) ([]Tool, error) {
 	return l.tools, nil
 }
 
+var errTools = fmt.Errorf("it lists more than %d tools or %d MiB of them", maxTools, maxListBytes>>20)
+
 type listing struct {
 	session  *Session
 	names    map[string]bool
@@ -93,8 +95,11 @@ type listing struct {
 }
 
 func (l *listing) page(members []wire.Member) error {
-	tools, err := wire.Elements(wire.Get(members, "tools"))
-	if err != nil {
+	tools, err := wire.Elements(wire.Get(members, "tools"), maxTools)
+	switch {
+	case errors.Is(err, wire.ErrMany):
+		return errTools
+	case err != nil:
 		return errors.New("its list of tools is no list of tools")
 	}
 	if ms, err := strconv.ParseInt(string(wire.Get(members, "ttlMs")), 10, 64); err == nil && ms >= 0 {
@@ -137,7 +142,7 @@ func (l *listing) add(raw []byte) error {
 	l.tools = append(l.tools, Tool{Name: name, JSON: raw})
 	l.bytes += len(raw)
 	if len(l.tools) > maxTools || l.bytes > maxListBytes {
-		return fmt.Errorf("it lists more than %d tools or %d MiB of them", maxTools, maxListBytes>>20)
+		return errTools
 	}
 	return nil
 }
@@ -219,8 +224,11 @@ func (m *merger) add(method string, members []wire.Member) error {
 	if m.pages++; m.pages == 1 {
 		m.first = members
 	}
-	page, err := wire.Elements(wire.Get(members, m.entries))
-	if err != nil {
+	page, err := wire.Elements(wire.Get(members, m.entries), maxEntries)
+	switch {
+	case errors.Is(err, wire.ErrMany):
+		return m.tooMany(method)
+	case err != nil:
 		return fmt.Errorf("its answer to %s has no %s", method, m.entries)
 	}
 	for _, entry := range page {
@@ -235,9 +243,13 @@ func (m *merger) add(method string, members []wire.Member) error {
 		m.all, m.bytes = append(m.all, entry), m.bytes+len(entry)
 	}
 	if len(m.all) > maxEntries || m.bytes > maxListBytes {
-		return fmt.Errorf("its answer to %s has more than %d entries or %d MiB of them", method, maxEntries, maxListBytes>>20)
+		return m.tooMany(method)
 	}
 	return nil
+}
+
+func (m *merger) tooMany(method string) error {
+	return fmt.Errorf("its answer to %s has more than %d entries or %d MiB of them", method, maxEntries, maxListBytes>>20)
 }
 
 func (m *merger) result() []byte {

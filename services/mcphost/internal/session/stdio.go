@@ -26,10 +26,13 @@ type outgoing struct {
 }
 
 func newStdioLink(s *Session, p *child.Process) *stdioLink {
-	l := &stdioLink{session: s, process: p, wake: make(chan struct{}, 1)}
-	s.background(func(context.Context) { l.read() })
-	s.background(l.write)
-	return l
+	return &stdioLink{session: s, process: p, wake: make(chan struct{}, 1)}
+}
+
+// run begins to read and to write. A process may end at once, and its session with it, which needs the link then.
+func (l *stdioLink) run() {
+	l.session.background(func(context.Context) { l.read() })
+	l.session.background(l.write)
 }
 
 func (l *stdioLink) send(c *call) { l.enqueue(outgoing{call: c, message: c.body}) }

@@ -11,7 +11,13 @@ import (
 // maxDepth is how deep values may be nested. A program that reads them recursively survives this.
 const maxDepth = 10000
 
+// maxMembers bounds the members of an object that is taken apart: each takes several times the memory of its bytes.
+const maxMembers = 100_000
+
 var errJSON = errors.New("it is no JSON")
+
+// ErrMany is what is wrong with a value of more parts than are taken apart.
+var ErrMany = errors.New("it has too many parts")
 
 // Member is a member of an object, its value as it was written.
 type Member struct {
@@ -32,6 +38,9 @@ func object(data []byte, members []Member) ([]Member, error) {
 		if !ok {
 			return errJSON
 		}
+		if len(members) == maxMembers {
+			return ErrMany
+		}
 		members = append(members, Member{Name: text, Value: value})
 		return nil
 	})
@@ -44,14 +53,20 @@ func object(data []byte, members []Member) ([]Member, error) {
 	return members, nil
 }
 
-// Elements answers the elements of an array, each as it was written.
-func Elements(data []byte) ([][]byte, error) {
+// Elements answers the elements of an array, each as it was written. More than most of them are [ErrMany].
+func Elements(data []byte, most int) ([][]byte, error) {
 	i := space(data, 0)
 	if i >= len(data) || data[i] != '[' {
 		return nil, errJSON
 	}
 	var elements [][]byte
-	end, err := scanArray(data, i, 0, func(value []byte) { elements = append(elements, value) })
+	end, err := scanArray(data, i, 0, func(value []byte) error {
+		if len(elements) == most {
+			return ErrMany
+		}
+		elements = append(elements, value)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +223,7 @@ func scanObject(d []byte, i, depth int, show func(name, value []byte) error) (in
 	}
 }
 
-func scanArray(d []byte, i, depth int, show func(value []byte)) (int, error) {
+func scanArray(d []byte, i, depth int, show func(value []byte) error) (int, error) {
 	i = space(d, i+1)
 	if i < len(d) && d[i] == ']' {
 		return i + 1, nil
@@ -219,7 +234,9 @@ func scanArray(d []byte, i, depth int, show func(value []byte)) (int, error) {
 			return 0, err
 		}
 		if show != nil {
-			show(d[i:end])
+			if err := show(d[i:end]); err != nil {
+				return 0, err
+			}
 		}
 		more, next, err := separator(d, end, ']')
 		if err != nil || !more {

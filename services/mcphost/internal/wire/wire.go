@@ -30,6 +30,9 @@ func (m *Message) Response() bool { return m.Method == "" && (m.Result != nil ||
 
 var errMessage = errors.New("it is no JSON-RPC message")
 
+// maxBatch bounds the messages of a batch.
+const maxBatch = 1000
+
 // Decode reads a message, or a batch of them, which one revision of the protocol had. The messages share data's memory. Bytes
 // that are no UTF-8 are replaced.
 func Decode(data []byte) ([]Message, error) {
@@ -44,7 +47,7 @@ func Decode(data []byte) ([]Message, error) {
 		m, err := decode(data)
 		return []Message{m}, err
 	}
-	elements, err := Elements(data)
+	elements, err := Elements(data, maxBatch)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,28 @@ func TestTheScannerAgreesWithTheStandardLibrary(t *testing.T) {
 	})
 }
 
+func TestWhatHasTooManyPartsIsNotTakenApart(t *testing.T) {
+	t.Parallel()
+	batch := func(n int) []byte { return []byte("[" + strings.Repeat(`{"method":"a"},`, n-1) + `{"method":"a"}]`) }
+	all, err := Decode(batch(maxBatch))
+	require.NoError(t, err)
+	require.Len(t, all, maxBatch)
+	_, err = Decode(batch(maxBatch + 1))
+	require.ErrorIs(t, err, ErrMany)
+	wide := func(n int) []byte { return []byte("{" + strings.Repeat(`"a":1,`, n-1) + `"result":1}`) }
+	members, err := Object(wide(maxMembers))
+	require.NoError(t, err)
+	require.Len(t, members, maxMembers)
+	_, err = Object(wide(maxMembers + 1))
+	require.ErrorIs(t, err, ErrMany)
+	_, err = Elements([]byte("[1,2,3]"), 2)
+	require.ErrorIs(t, err, ErrMany)
+	// What is within a value is never taken apart, however much it is.
+	all, err = Decode([]byte(`{"id":1,"result":` + string(wide(maxMembers+1)) + `}`))
+	require.NoError(t, err)
+	require.Len(t, all[0].Result, len(wide(maxMembers+1)))
+}
+
 func TestDeepNestingIsReadInOnePass(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"properties":{"p":`, 4000) + `1` + strings.Repeat(`}}`, 4000)
