@@ -65,71 +65,82 @@ func (r *Redactor) Text(text string) string {
 	return r.replacer.Replace(text)
 }
 
-// JSON answers a document without the values, whichever way its strings spell them. A document that holds none comes back byte for
-// byte; numbers keep every digit either way.
+// JSON answers a document without the values, whichever way its strings spell them. All else of it stays byte for byte: the other
+// values, their order, the digits of numbers. It takes little more memory than the document, whatever stands in it.
 func (r *Redactor) JSON(document []byte) []byte {
 	if r == nil || len(r.values) == 0 || !r.suspect(document) {
 		return document
 	}
-	decoder := json.NewDecoder(bytes.NewReader(document))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
+	if !json.Valid(document) {
 		return []byte(r.Text(string(document)))
 	}
-	value, changed := r.clean(value)
-	if !changed {
+	var out []byte // what was copied up to done; nil while nothing changed
+	done := 0
+	for i := 0; i < len(document); {
+		end := atomEnd(document, i)
+		if cleaned, changed := r.atom(document[i:end]); changed {
+			out = append(append(out, document[done:i]...), cleaned...)
+			done = end
+		}
+		i = end
+	}
+	if out == nil {
 		return document
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return []byte(r.Text(string(document)))
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	return append(out, document[done:]...)
 }
 
 // suspect reports whether a document may hold a value: it stands there as it is, or there are escapes that could spell it.
 func (r *Redactor) suspect(document []byte) bool {
-	if bytes.IndexByte(document, '\\') >= 0 {
-		return true
-	}
-	for _, v := range r.values {
-		if bytes.Contains(document, []byte(v)) {
-			return true
-		}
-	}
-	return false
+	return bytes.IndexByte(document, '\\') >= 0 || r.holds(document)
 }
 
-func (r *Redactor) clean(value any) (cleaned any, changed bool) {
-	switch v := value.(type) {
-	case string:
-		text := r.Text(v)
-		return text, text != v
-	case json.Number:
-		if text := r.Text(v.String()); text != v.String() {
-			return text, true
+func (r *Redactor) holds(text []byte) bool {
+	return slices.ContainsFunc(r.values, func(v string) bool { return bytes.Contains(text, []byte(v)) })
+}
+
+// atomEnd answers the end of what begins at i in a valid document: a string, a number, a word, or one character between them.
+func atomEnd(d []byte, i int) int {
+	if d[i] == '"' {
+		for i++; d[i] != '"'; i++ {
+			if d[i] == '\\' {
+				i++
+			}
 		}
-		return v, false
-	case []any:
-		for i := range v {
-			var c bool
-			v[i], c = r.clean(v[i])
-			changed = changed || c
-		}
-		return v, changed
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, member := range v {
-			cleanName := r.Text(name)
-			cleanMember, c := r.clean(member)
-			out[cleanName] = cleanMember
-			changed = changed || c || cleanName != name
-		}
-		return out, changed
-	default:
-		return value, false
+		return i + 1
 	}
+	end := i
+	for end < len(d) && strings.IndexByte("\"{}[]:, \t\r\n", d[end]) < 0 {
+		end++
+	}
+	return max(end, i+1)
+}
+
+// atom answers a string or a number without the values, as a string.
+func (r *Redactor) atom(raw []byte) (cleaned []byte, changed bool) {
+	switch c := raw[0]; {
+	case c == '"' && (bytes.IndexByte(raw, '\\') >= 0 || r.holds(raw)):
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			return nil, false
+		}
+		return r.respell(text)
+	case (c == '-' || c >= '0' && c <= '9') && r.holds(raw):
+		return r.respell(string(raw))
+	default:
+		return nil, false
+	}
+}
+
+// respell answers a text without the values as JSON.
+func (r *Redactor) respell(text string) (cleaned []byte, changed bool) {
+	clean := r.Text(text)
+	if clean == text {
+		return nil, false
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(clean) // a text always is
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), true
 }

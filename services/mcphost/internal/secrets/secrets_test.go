@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,8 @@ func TestValuesAreTakenOutHoweverTheyAreSpelt(t *testing.T) {
 		`{"a":"pass\"word\n1"}`:                           `{"a":"[REDACTED:secret]"}`,
 		`{"a":"t\u00f6k\u00e9n","b":"\u0068unter2"}`:      `{"a":"[REDACTED:secret]","b":"[REDACTED:secret]"}`,
 		`{"hunter2":[1.50,"hunter2"]}`:                    `{"[REDACTED:secret]":[1.50,"[REDACTED:secret]"]}`,
+		`{ "b" :1.50,"a":["hunter2" , true],"a":-0}`:      `{ "b" :1.50,"a":["[REDACTED:secret]" , true],"a":-0}`,
+		`["\ud800 hunter2","\ud800",{}]`:                  `["� [REDACTED:secret]","\ud800",{}]`,
 		`{"n":12345678}`:                                  `{"n":"[REDACTED:secret]"}`,
 		`{ "a" : "<b>\u00e9\n",  "n":1e400, "abc":"abc"}`: `{ "a" : "<b>\u00e9\n",  "n":1e400, "abc":"abc"}`,
 	} {
@@ -30,6 +33,12 @@ func TestValuesAreTakenOutHoweverTheyAreSpelt(t *testing.T) {
 	require.Equal(t, "a [REDACTED:secret] b", r.Text("a hunter2 b"))
 	var none *secrets.Redactor
 	require.Equal(t, "hunter2", none.Text("hunter2"))
+}
+
+func TestWhateverStandsInADocumentTakesLittleMemory(t *testing.T) {
+	r := secrets.NewRedactor([]string{"hunter2"})
+	document := []byte(`["\u0041","hunter2"` + strings.Repeat(",[]", 100_000) + "]")
+	require.Less(t, testing.AllocsPerRun(1, func() { r.JSON(document) }), 100.0)
 }
 
 func TestAMarkStaysWhateverTheValuesAre(t *testing.T) {
