@@ -31,7 +31,7 @@ type follower struct {
 	wake    chan struct{}
 
 	mu        sync.Mutex
-	gone      bool // nothing can be followed for it any more
+	gone      bool            // nothing can be followed for it any more
 	lists     map[list]string // those that it follows, each with the version that it knows
 	resources map[watched]bool
 	order     []string

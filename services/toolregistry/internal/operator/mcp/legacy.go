@@ -50,7 +50,7 @@ func (s *Server) legacy(w http.ResponseWriter, r *http.Request, from *rpc.Princi
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	s.serve(w, r, false, func(a *answer) { s.answerAll(r.Context(), c, from, a, requests, batch) })
+	s.serve(w, r, holderOf(from), requests, false, func(a *answer) { s.answerAll(r.Context(), c, from, a, requests, batch) })
 }
 
 // answerAll answers requests side by side. A single one may be answered by a document; a batch is a stream.

@@ -58,8 +58,9 @@ type Options struct {
 	Hold, KeepAlive time.Duration
 	// SessionIdle ends a session that nobody uses.
 	SessionIdle time.Duration
-	// SessionsPerToken and Sessions bound sessions; ListensPerToken the streams that wait for changes.
-	SessionsPerToken, Sessions, ListensPerToken int
+	// SessionsPerToken and Sessions bound sessions; ListensPerToken the streams that wait for changes, CallsPerToken the requests
+	// under way.
+	SessionsPerToken, Sessions, ListensPerToken, CallsPerToken int
 }
 
 const (
@@ -69,6 +70,7 @@ const (
 	defaultSessionsPerToken = 64
 	defaultSessions         = 1024
 	defaultListensPerToken  = 64
+	defaultCallsPerToken    = 64
 
 	// lookEvery is how long a change that nothing announced may go unnoticed, such as a definition that an operator accepted.
 	lookEvery = 30 * time.Second
@@ -81,6 +83,7 @@ func (o Options) complete() Options {
 	setCount(&o.SessionsPerToken, defaultSessionsPerToken)
 	setCount(&o.Sessions, defaultSessions)
 	setCount(&o.ListensPerToken, defaultListensPerToken)
+	setCount(&o.CallsPerToken, defaultCallsPerToken)
 	return o
 }
 
@@ -103,6 +106,7 @@ type Server struct {
 	version string
 
 	sessions sessions
+	load     load
 	follow   followers
 	listed   atomic.Pointer[listing]
 
@@ -122,7 +126,7 @@ func New(o Options) *Server {
 		Options: o, opIDs: opid.New(o.Keys, o.Now), version: buildVersion(),
 		changed: make(chan struct{}, 1), draining: make(chan struct{}),
 	}
-	s.sessions.byID = map[string]*session{}
+	s.sessions.byID, s.load.of = map[string]*session{}, map[string]int{}
 	s.follow.all, s.follow.upstream = map[*follower]bool{}, map[watched]int{}
 	return s
 }

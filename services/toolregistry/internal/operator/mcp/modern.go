@@ -65,7 +65,7 @@ func (s *Server) modern(w http.ResponseWriter, r *http.Request, from *rpc.Princi
 		fail(w, http.StatusBadRequest, messages, failed)
 		return
 	}
-	s.serve(w, r, true, func(a *answer) {
+	s.serve(w, r, holderOf(from), messages, true, func(a *answer) {
 		q.notify = func(method string, params json.RawMessage) { a.send(jsonrpc.Notification(method, params)) }
 		result, failed := s.modernResult(r.Context(), q)
 		if failed != nil {
@@ -88,14 +88,20 @@ func statusOf(failed *jsonrpc.Error) int {
 	}
 }
 
-// serve runs a request beside the connection and keeps the connection alive. When the client hangs up, a request that stands by
-// itself is cancelled with its context; that of a session goes on, and what it answers is lost.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, wait bool, run func(*answer)) {
+// serve runs requests beside the connection, as many as their holder may have, and keeps the connection alive. When the client hangs
+// up, a request that stands by itself is cancelled with its context; that of a session goes on, and what it answers is lost.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, holder string, requests []jsonrpc.Message, wait bool, run func(*answer)) {
+	n := weight(requests)
+	if !s.load.begin(holder, n, s.CallsPerToken) {
+		s.overloaded(w, requests)
+		return
+	}
 	a := newAnswer(w)
 	defer a.cut()
 	done := make(chan struct{})
 	if !s.beside(func() {
 		defer close(done)
+		defer s.load.end(holder, n)
 		defer func() {
 			if p := recover(); p != nil {
 				s.Log.ErrorContext(r.Context(), "a request of the operator's surface panicked", "panic", p, "stack", string(debug.Stack()))
@@ -104,6 +110,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, wait bool, run fu
 		}()
 		run(a)
 	}) {
+		s.load.end(holder, n)
 		stopping(w)
 		return
 	}
