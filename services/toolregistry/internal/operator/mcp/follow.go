@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
-	"github.com/bullpenhq/bullpen/services/toolregistry/internal/dispatch"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/operator/jsonrpc"
-	"github.com/bullpenhq/bullpen/services/toolregistry/internal/operator/upstream"
 	"github.com/bullpenhq/bullpen/services/toolregistry/internal/rawjson"
 )
 
@@ -104,9 +102,9 @@ type followers struct {
 	mu  sync.Mutex
 	all map[*follower]bool
 
-	// upstreamMu is held while a server is asked, so that the last who leaves and the next who comes do not cross.
-	upstreamMu sync.Mutex
-	upstream   map[watched]int
+	// upstream counts who follows a resource at its server, and turns has the turn of each server: see [Server.turn].
+	upstream map[watched]int
+	turns    map[string]chan struct{}
 }
 
 func (s *Server) registerFollower(f *follower) {
@@ -144,86 +142,6 @@ func (s *Server) unfollow(ctx context.Context, f *follower) {
 	for _, w := range resources {
 		s.release(ctx, w)
 	}
-}
-
-// watch follows a resource for a client, at the first server that lets it be followed.
-func (s *Server) watch(ctx context.Context, f *follower, uri string) *jsonrpc.Error {
-	failed := jsonrpc.Errorf(jsonrpc.InvalidParams, "There is no resource %q that can be followed.", uri)
-	for _, server := range s.Upstreams.Owners(ctx, uri) {
-		if !server.Capabilities.Resources.Subscribe {
-			continue
-		}
-		w := watched{server.Name, uri}
-		if f.watches(w) {
-			return nil
-		}
-		if failed = s.hold(ctx, server, w); failed != nil {
-			continue
-		}
-		kept, failed := f.keep(w)
-		if !kept {
-			s.release(ctx, w)
-		}
-		return failed
-	}
-	return failed
-}
-
-// hold follows a resource upstream, for the first who wants it.
-func (s *Server) hold(ctx context.Context, server upstream.Server, w watched) *jsonrpc.Error {
-	s.follow.upstreamMu.Lock()
-	defer s.follow.upstreamMu.Unlock()
-	if s.follow.upstream[w] == 0 {
-		if _, failed := s.Upstreams.Ask(ctx, server, subscription("resources/subscribe", w.uri)); failed != nil {
-			return failed
-		}
-	}
-	s.follow.upstream[w]++
-	return nil
-}
-
-// releaseWithin bounds the last word about a resource, subscribeWithin the first: others wait meanwhile.
-const releaseWithin, subscribeWithin = 10 * time.Second, 10 * time.Second
-
-// release lets a resource go upstream when the last who wanted it has gone.
-func (s *Server) release(ctx context.Context, w watched) {
-	s.follow.upstreamMu.Lock()
-	defer s.follow.upstreamMu.Unlock()
-	if s.follow.upstream[w]--; s.follow.upstream[w] > 0 {
-		return
-	}
-	delete(s.follow.upstream, w)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
-	defer cancel()
-	for _, server := range s.Upstreams.Servers(ctx) {
-		if server.Name == w.server {
-			if _, failed := s.Upstreams.Ask(ctx, server, subscription("resources/unsubscribe", w.uri)); failed != nil {
-				s.Log.Debug("a resource is still followed", "server", w.server, "error", failed)
-			}
-		}
-	}
-}
-
-func subscription(method, uri string) dispatch.Request {
-	return dispatch.Request{Method: method, Params: rawjson.Object{}.With("uri", rawjson.Quote(uri)), Timeout: subscribeWithin}
-}
-
-// Refollow asks a server that has just become ready for what is followed at it: it began anew and knows of nothing.
-func (s *Server) Refollow(ctx context.Context, server string) {
-	s.beside(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
-		defer cancel()
-		s.follow.upstreamMu.Lock()
-		defer s.follow.upstreamMu.Unlock()
-		for w := range s.follow.upstream {
-			if w.server != server {
-				continue
-			}
-			if _, failed := s.Upstreams.Ask(ctx, upstream.Server{Name: server}, subscription("resources/subscribe", w.uri)); failed != nil {
-				s.Log.WarnContext(ctx, "a resource is not followed any more", "server", server, "error", failed)
-			}
-		}
-	})
 }
 
 // subscribe and unsubscribe are how sessions follow resources.
@@ -354,6 +272,8 @@ func (s *Server) grant(ctx context.Context, f *follower, wish rawjson.Object) ra
 	if err := json.Unmarshal(wish.Get("resourceSubscriptions"), &uris); err != nil || len(uris) == 0 {
 		return granted
 	}
+	ctx, cancel := context.WithTimeout(ctx, grantWithin)
+	defer cancel()
 	followed := []json.RawMessage{}
 	for _, uri := range uris[:min(len(uris), maxWatched)] {
 		if failed := s.watch(ctx, f, uri); failed == nil {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -28,4 +29,20 @@ func TestWhatIsFollowedIsKeptOnceAndNotByWhoHasGone(t *testing.T) {
 	kept, failed = f.keep(watched{"wiki", "wiki:0"})
 	require.ErrorContains(t, failed, "has ended")
 	require.False(t, kept)
+}
+
+func TestAServerThatIsSlowToBeFollowedKeepsNobodyFromAnother(t *testing.T) {
+	t.Parallel()
+	s := New(Options{})
+	over, ok := s.turn(t.Context(), "slow")
+	require.True(t, ok)
+	_, ok = s.turn(t.Context(), "quick")
+	require.True(t, ok)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, ok = s.turn(gone, "slow")
+	require.False(t, ok, "one asks at a time, and nobody waits for longer than they have")
+	over()
+	_, ok = s.turn(t.Context(), "slow")
+	require.True(t, ok)
 }

@@ -127,7 +127,7 @@ func New(o Options) *Server {
 		changed: make(chan struct{}, 1), draining: make(chan struct{}),
 	}
 	s.sessions.byID, s.load.of = map[string]*session{}, map[string]int{}
-	s.follow.all, s.follow.upstream = map[*follower]bool{}, map[watched]int{}
+	s.follow.all, s.follow.upstream, s.follow.turns = map[*follower]bool{}, map[watched]int{}, map[string]chan struct{}{}
 	return s
 }
 
