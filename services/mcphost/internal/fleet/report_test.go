@@ -13,8 +13,13 @@ func TestFactsThatWaitTogetherBecomeOneThatLosesNothing(t *testing.T) {
 	t.Parallel()
 	joined := store.Fact{}
 	for _, f := range []store.Fact{
-		{StateChanged: true}, {Digest: "d"}, {PromptsChanged: true}, {Resources: []string{"a"}}, {ResourcesChanged: true},
-		{Resources: []string{"b", "a"}}, {PromptsChanged: true, Report: store.Report{State: server.Ready}},
+		{StateChanged: true},
+		{Digest: "d"},
+		{PromptsChanged: true},
+		{Resources: []string{"a"}},
+		{ResourcesChanged: true},
+		{Resources: []string{"b", "a"}},
+		{PromptsChanged: true, Report: store.Report{State: server.Ready}},
 	} {
 		joined = join(joined, f)
 	}
