@@ -221,12 +221,16 @@ func TestChildrenEndWhenTheLeaseCannotBeRenewed(t *testing.T) {
 	_, err = w.pool.Exec(t.Context(), `alter table seat_leases rename to away`)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return len(childrenOf(t, effects)) == 0 }, soon, 20*time.Millisecond)
+	patient := make(chan error, 1)
+	go func() {
+		_, err := n.call(t.Context(), "ada", "gh", "echo", "{}")
+		patient <- err
+	}()
 	_, err = n.CallServerTool(t.Context(), &mcphostv1.CallServerToolRequest{Server: "gh", Tool: "echo", Seat: "ada", Timeout: durationpb.New(time.Second)})
 	refusal(t, err, fault.Unavailable, "")
 	_, err = w.pool.Exec(t.Context(), `alter table away rename to seat_leases`)
 	require.NoError(t, err)
-	_, err = n.call(t.Context(), "ada", "gh", "echo", "{}")
-	require.NoError(t, err)
+	require.NoError(t, <-patient, "who has the time waits for the database")
 }
 
 func TestANodeThatWasTakenForDeadSaysAgainWhatItRuns(t *testing.T) {

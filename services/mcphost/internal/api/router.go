@@ -97,10 +97,11 @@ func (r *Router) handed(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// moves reports whether a request was refused by a node that is not, or not any more, the one to ask. Nothing was done then.
+// moves reports whether a request was refused by a node that is not, or not any more, the one to ask, or cannot know it. Nothing was
+// done then.
 func moves(err error) bool {
 	f, ok := fault.As(err)
-	return ok && f.Outcome == "" && slices.Contains([]string{fleet.SeatHeld, fleet.Ending, peer.Unreachable, peer.Stranger}, f.Reason)
+	return ok && f.Outcome == "" && slices.Contains([]string{fleet.SeatHeld, fleet.Ending, fleet.HolderUnknown, peer.Unreachable, peer.Stranger}, f.Reason)
 }
 
 // within bounds ctx by what the caller allows; 0 leaves it.

@@ -17,6 +17,8 @@ const (
 	SeatHeld = "SEAT_HELD"
 	// Ending means that this node takes nothing more.
 	Ending = "NODE_ENDING"
+	// HolderUnknown means that this node cannot ask the database: another one may reach it, or it comes back.
+	HolderUnknown = "HOLDER_UNKNOWN"
 )
 
 const (
@@ -144,7 +146,7 @@ func HeldElsewhere(seat string, holder store.Node) *fault.Error {
 }
 
 func unknownHolder(seat string, err error) *fault.Error {
-	return fault.New(fault.Unavailable, "It cannot be found out which node runs the MCP servers of %s: try again.", seat).WithCause(err)
+	return fault.New(fault.Unavailable, "It cannot be found out which node runs the MCP servers of %s: try again.", seat).WithReason(HolderUnknown).WithCause(err)
 }
 
 // watch frees the seats of nodes that are gone, until ctx ends: their leases would free them too, but later.
