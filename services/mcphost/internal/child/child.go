@@ -68,6 +68,7 @@ type Process struct {
 	finished chan struct{} // closed once reaped and the pipes are closed
 	exited   chan struct{} // closed once reaped
 	stop     sync.Once
+	deaf     sync.Once
 
 	wrote atomic.Bool // something was written to its input
 
@@ -155,7 +156,7 @@ func (p *Process) Noise(line []byte) {
 }
 
 // Write writes to standard input, whole or not at all as far as other writers see. A child that does not read for half a minute
-// is killed: what it was half given cannot be taken back.
+// is killed: what it was half given cannot be taken back. So is one that has closed its input and goes on: it hears nothing more.
 func (p *Process) Write(data []byte) error {
 	p.write.Lock()
 	defer p.write.Unlock()
@@ -169,12 +170,22 @@ func (p *Process) Write(data []byte) error {
 		if why == nil {
 			why = fmt.Errorf("its input is closed: %w", errnoOf(err))
 		}
+		p.deaf.Do(p.deafened)
 		if n == 0 {
 			return fmt.Errorf("%w: %w", ErrNotWritten, why)
 		}
 		return why
 	}
 	return nil
+}
+
+// deafened ends a child that closed its input, unless that was the beginning of its end.
+func (p *Process) deafened() {
+	timer := time.AfterFunc(p.options.Grace, func() { p.abandon(errors.New("it closed its input but did not exit")) })
+	go func() {
+		<-p.exited
+		timer.Stop()
+	}()
 }
 
 // Reads reports whether the child took what was written to its input first: it is up then, and installs nothing any more. Where the

@@ -98,8 +98,9 @@ func TestLinesComeWholeAndNoiseIsSkipped(t *testing.T) {
 func TestALineWithoutEndAndNoiseWithoutEndEndTheChild(t *testing.T) {
 	t.Parallel()
 	for script, reason := range map[string]string{
-		`yes chatter`:                            "no protocol messages",
-		`head -c 80000000 /dev/zero | tr '\0' {`: "more than 64 MiB",
+		`yes chatter`:                                  "no protocol messages",
+		`head -c 80000000 /dev/zero | tr '\0' {`:       "more than 64 MiB",
+		`head -c 67108865 /dev/zero | tr '\0' {; echo`: "more than 64 MiB",
 	} {
 		p := start(t, script)
 		_, err := p.Next()
@@ -181,6 +182,24 @@ func TestAGrandchildThatHoldsThePipesHoldsNobodyUp(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		t.Fatal("held up")
 	}
+}
+
+func TestAChildThatClosesItsInputAndGoesOnIsEnded(t *testing.T) {
+	t.Parallel()
+	p := start(t, `exec <&-; echo '{}'; exec sleep 600`)
+	_, err := p.Next()
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Write([]byte("x\n")), child.ErrNotWritten)
+	select {
+	case <-p.Done():
+		require.ErrorContains(t, p.Cause(), "closed its input")
+	case <-time.After(30 * time.Second):
+		t.Fatal("it goes on")
+	}
+	dead := start(t, `echo '{}'; exit 7`)
+	<-dead.Done()
+	require.ErrorIs(t, dead.Write([]byte("x\n")), child.ErrNotWritten)
+	require.ErrorContains(t, dead.Cause(), "exited with status 7")
 }
 
 func TestOnlyWhatIsDeclaredIsInTheEnvironment(t *testing.T) {

@@ -54,12 +54,12 @@ func (o *output) line() ([]byte, error) {
 		part, err := o.reader.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
+		case len(bytes.TrimSuffix(line, []byte("\n"))) > maxLine:
+			return nil, fmt.Errorf("it wrote a line of more than %d MiB to its output", maxLine>>20)
 		case err == nil:
 			return line, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, errEnd // what is left without a newline is half a message
-		case len(line) > maxLine:
-			return nil, fmt.Errorf("it wrote a line of more than %d MiB to its output", maxLine>>20)
 		}
 	}
 }
