@@ -143,6 +143,10 @@ func TestASessionBelongsToItsToken(t *testing.T) {
 	require.Nil(t, c.call("ping", "{}").Error)
 	c.token = "ines"
 	require.Equal(t, http.StatusNotFound, c.call("ping", "{}").status, "another token's session is not there")
+	hers := w.legacyOf(t, "ines", "{}")
+	require.Nil(t, hers.call("ping", "{}").Error)
+	hers.token = "ines-phone"
+	require.Equal(t, http.StatusNotFound, hers.call("ping", "{}").status, "nor that of another token of one person")
 	c.token = "good"
 
 	wrong := *c

@@ -75,8 +75,14 @@ func (w *world) modern(t *testing.T) *client {
 // legacy opens a session of an older revision.
 func (w *world) legacy(t *testing.T, capabilities string) *client {
 	t.Helper()
+	return w.legacyOf(t, "good", capabilities)
+}
+
+// legacyOf is legacy with a token.
+func (w *world) legacyOf(t *testing.T, token, capabilities string) *client {
+	t.Helper()
 	c := w.modern(t)
-	c.version, c.capabilities = "", capabilities
+	c.token, c.version, c.capabilities = token, "", capabilities
 	opened := c.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"t","version":"1"}}}`)
 	require.Nil(t, opened.Error)
 	c.session, c.version = opened.header.Get("Mcp-Session-Id"), "2025-11-25"

@@ -83,7 +83,10 @@ func TestAnOpIDFinishesTheCallThatAnsweredItAndNoOther(t *testing.T) {
 	}
 	c.token = "ines"
 	require.Contains(t, string(c.call("tools/call", `{"name":"create_work_item","arguments":{"title":"x","body":"y","op_id":"`+first+`"}}`).Result), "your token")
-	require.Len(t, made.operations, 3, "refused before anything is written")
+	hers := opIDOf(t, c.call("tools/call", `{"name":"create_work_item","arguments":{"title":"x"}}`))
+	c.token = "ines-phone"
+	require.Contains(t, string(c.call("tools/call", `{"name":"create_work_item","arguments":{"title":"x","op_id":"`+hers+`"}}`).Result), "your token")
+	require.Len(t, made.operations, 4, "refused before anything is written")
 }
 
 func TestASeatsOpIDIsRefused(t *testing.T) {
@@ -186,11 +189,14 @@ func TestAGestureSentAgainIsTheSameWrite(t *testing.T) {
 	require.Len(t, made.operations, 3)
 	require.Equal(t, made.operations[0], made.operations[1])
 	require.NotEqual(t, made.operations[0], made.operations[2])
-	require.Equal(t, "operator:token-2", made.by[0])
+	_, _, _ = w.gesture(t, "create_work_item", "ines-phone", "application/json", body)
+	require.Len(t, made.operations, 4)
+	require.NotEqual(t, made.operations[0], made.operations[3], "another token of hers names another operation")
+	require.Equal(t, []string{"person:ines", "person:ines", "person:ines", "person:ines"}, made.by)
 	audited, err := w.console.ListCalls(asOperator(t.Context()), &toolregistryv1.ListCallsRequest{Tool: "create_work_item"})
 	require.NoError(t, err)
-	require.Len(t, audited.GetCalls(), 3)
-	require.Equal(t, id, audited.GetCalls()[2].GetCallId(), "the audit knows the gesture")
+	require.Len(t, audited.GetCalls(), 4)
+	require.Equal(t, id, audited.GetCalls()[3].GetCallId(), "the audit knows the gesture")
 }
 
 func TestWhyAGestureIsRefused(t *testing.T) {

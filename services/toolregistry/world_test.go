@@ -127,9 +127,9 @@ type operatorTokens struct{}
 func (operatorTokens) VerifyToken(_ context.Context, token string) (*rpc.Principal, error) {
 	switch token {
 	case "good":
-		return &rpc.Principal{Kind: rpc.KindOperator, Id: "token-1"}, nil
-	case "ines":
-		return &rpc.Principal{Kind: rpc.KindOperator, Id: "token-2", Seat: "ines"}, nil
+		return &rpc.Principal{Kind: rpc.KindOperator, Id: "token-1", TokenId: "token-1"}, nil
+	case "ines", "ines-phone":
+		return &rpc.Principal{Kind: rpc.KindPerson, Id: "ines", Seat: "ines", TokenId: "token-of-" + token}, nil
 	default:
 		return nil, fault.New(fault.Forbidden, "unknown token")
 	}

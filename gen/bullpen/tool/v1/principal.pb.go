@@ -43,7 +43,9 @@ type PrincipalClaims struct {
 	// What a token was granted, such as `work:write`; empty for seats and services.
 	Grants []string `protobuf:"bytes,8,rep,name=grants,proto3" json:"grants,omitempty"`
 	// The turn that calls, for a seat.
-	Turn          *TurnClaims `protobuf:"bytes,9,opt,name=turn,proto3" json:"turn,omitempty"`
+	Turn *TurnClaims `protobuf:"bytes,9,opt,name=turn,proto3" json:"turn,omitempty"`
+	// The token that a person or an operator calls with; empty for seats and services.
+	TokenId       string `protobuf:"bytes,10,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -141,6 +143,13 @@ func (x *PrincipalClaims) GetTurn() *TurnClaims {
 	return nil
 }
 
+func (x *PrincipalClaims) GetTokenId() string {
+	if x != nil {
+		return x.TokenId
+	}
+	return ""
+}
+
 // TurnClaims ties a seat's call to the turn that makes it.
 type TurnClaims struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -218,7 +227,7 @@ var File_bullpen_tool_v1_principal_proto protoreflect.FileDescriptor
 
 const file_bullpen_tool_v1_principal_proto_rawDesc = "" +
 	"\n" +
-	"\x1fbullpen/tool/v1/principal.proto\x12\x0fbullpen.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x02\n" +
+	"\x1fbullpen/tool/v1/principal.proto\x12\x0fbullpen.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe0\x02\n" +
 	"\x0fPrincipalClaims\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12!\n" +
@@ -230,7 +239,9 @@ const file_bullpen_tool_v1_principal_proto_rawDesc = "" +
 	"\vexpire_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x16\n" +
 	"\x06grants\x18\b \x03(\tR\x06grants\x12/\n" +
-	"\x04turn\x18\t \x01(\v2\x1b.bullpen.tool.v1.TurnClaimsR\x04turn\"\x8c\x01\n" +
+	"\x04turn\x18\t \x01(\v2\x1b.bullpen.tool.v1.TurnClaimsR\x04turn\x12\x19\n" +
+	"\btoken_id\x18\n" +
+	" \x01(\tR\atokenId\"\x8c\x01\n" +
 	"\n" +
 	"TurnClaims\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\x19\n" +

@@ -137,7 +137,7 @@ func (h *Handler) VerifyToken(ctx context.Context, req *toolv1.VerifyTokenReques
 		return nil, notLive()
 	}
 	p := &rpc.Principal{
-		Kind: rpc.KindOperator, Id: kept.ID.String(), DisplayName: kept.Name, Issuer: issuer,
+		Kind: rpc.KindOperator, Id: kept.ID.String(), TokenId: kept.ID.String(), DisplayName: kept.Name, Issuer: issuer,
 		IssueTime: timestamppb.New(now), ExpireTime: timestamppb.New(believedUntil(kept, now)),
 	}
 	if kept.Seat != "" {

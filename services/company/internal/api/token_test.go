@@ -52,8 +52,8 @@ func TestTokens(t *testing.T) {
 		made := b.token(&companyv1.CreateTokenRequest{Name: "laptop", Seat: "ines-rocha"})
 		p, err := verify(b, made.GetToken())
 		require.NoError(t, err)
-		require.Equal(t, []string{rpc.KindPerson, "ines-rocha", "ines-rocha", "Ines Rocha"},
-			[]string{p.GetKind(), p.GetId(), p.GetSeat(), p.GetDisplayName()})
+		require.Equal(t, []string{rpc.KindPerson, "ines-rocha", "ines-rocha", "Ines Rocha", made.GetDetails().GetTokenId()},
+			[]string{p.GetKind(), p.GetId(), p.GetSeat(), p.GetDisplayName(), p.GetTokenId()}, "and says which of her tokens it is")
 	})
 
 	t.Run("is bound to a person's seat that exists, or to none", func(t *testing.T) {

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/tool/v1/principal.proto.
  */
 export const file_bullpen_tool_v1_principal: GenFile = /*@__PURE__*/
-  fileDesc("Ch9idWxscGVuL3Rvb2wvdjEvcHJpbmNpcGFsLnByb3RvEg9idWxscGVuLnRvb2wudjEi+wEKD1ByaW5jaXBhbENsYWltcxIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIMCgRzZWF0GAQgASgJEg4KBmlzc3VlchgFIAEoCRIuCgppc3N1ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZ3JhbnRzGAggAygJEikKBHR1cm4YCSABKAsyGy5idWxscGVuLnRvb2wudjEuVHVybkNsYWltcyJeCgpUdXJuQ2xhaW1zEg8KB3R1cm5faWQYASABKAkSEAoId29ya19rZXkYAiABKAkSGAoQY29udmVyc2F0aW9uX2tleRgDIAEoCRITCgtyZXZpc2lvbl9pZBgEIAEoCUK8AQoTY29tLmJ1bGxwZW4udG9vbC52MUIOUHJpbmNpcGFsUHJvdG9QAVo3Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi90b29sL3YxO3Rvb2x2MaICA0JUWKoCD0J1bGxwZW4uVG9vbC5WMcoCD0J1bGxwZW5cVG9vbFxWMeICG0J1bGxwZW5cVG9vbFxWMVxHUEJNZXRhZGF0YeoCEUJ1bGxwZW46OlRvb2w6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Ch9idWxscGVuL3Rvb2wvdjEvcHJpbmNpcGFsLnByb3RvEg9idWxscGVuLnRvb2wudjEijQIKD1ByaW5jaXBhbENsYWltcxIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIMCgRzZWF0GAQgASgJEg4KBmlzc3VlchgFIAEoCRIuCgppc3N1ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGZ3JhbnRzGAggAygJEikKBHR1cm4YCSABKAsyGy5idWxscGVuLnRvb2wudjEuVHVybkNsYWltcxIQCgh0b2tlbl9pZBgKIAEoCSJeCgpUdXJuQ2xhaW1zEg8KB3R1cm5faWQYASABKAkSEAoId29ya19rZXkYAiABKAkSGAoQY29udmVyc2F0aW9uX2tleRgDIAEoCRITCgtyZXZpc2lvbl9pZBgEIAEoCUK8AQoTY29tLmJ1bGxwZW4udG9vbC52MUIOUHJpbmNpcGFsUHJvdG9QAVo3Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi90b29sL3YxO3Rvb2x2MaICA0JUWKoCD0J1bGxwZW4uVG9vbC5WMcoCD0J1bGxwZW5cVG9vbFxWMeICG0J1bGxwZW5cVG9vbFxWMVxHUEJNZXRhZGF0YeoCEUJ1bGxwZW46OlRvb2w6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * PrincipalClaims says who makes a call. It travels signed, in the header `Bullpen-Principal`, between services; authorship
@@ -83,6 +83,13 @@ export type PrincipalClaims = Message<"bullpen.tool.v1.PrincipalClaims"> & {
    * @generated from field: bullpen.tool.v1.TurnClaims turn = 9;
    */
   turn?: TurnClaims | undefined;
+
+  /**
+   * The token that a person or an operator calls with; empty for seats and services.
+   *
+   * @generated from field: string token_id = 10;
+   */
+  tokenId: string;
 };
 
 /**

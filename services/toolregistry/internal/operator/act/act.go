@@ -8,6 +8,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -191,7 +192,7 @@ func requestID(body rawjson.Object) (string, bool) {
 
 // operation derives what the ledgers keep a gesture under: another token's request of the same id is another gesture.
 func operation(from *rpc.Principal, requestID string) string {
-	sum := sha256.Sum256([]byte(from.GetKind() + ":" + from.GetId() + "\x00" + requestID))
+	sum := sha256.Sum256([]byte(from.GetKind() + ":" + cmp.Or(from.GetTokenId(), from.GetId()) + "\x00" + requestID))
 	return "act-" + hex.EncodeToString(sum[:16])
 }
 

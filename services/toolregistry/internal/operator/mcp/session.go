@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -33,7 +34,10 @@ type session struct {
 	nextID   int
 }
 
-func holderOf(from *rpc.Principal) string { return from.GetKind() + ":" + from.GetId() }
+// holderOf answers whom things are handed out to: the token, as a person may have several; whoever comes without one is who it is.
+func holderOf(from *rpc.Principal) string {
+	return from.GetKind() + ":" + cmp.Or(from.GetTokenId(), from.GetId())
+}
 
 // enter marks the session as in use until leave is called.
 func (c *session) enter(now time.Time) (leave func(now time.Time)) {

@@ -64,7 +64,7 @@ func (q *request) bound() []byte {
 	if name == nil {
 		name = q.params.Get("uri")
 	}
-	return fmt.Appendf(nil, "\x00%s:%s\x00%s\x00%s\x00%x", q.from.GetKind(), q.from.GetId(), q.method, canonical(name), sha256.Sum256(canonical(q.params.Get("arguments"))))
+	return fmt.Appendf(nil, "\x00%s\x00%s\x00%s\x00%x", holderOf(q.from), q.method, canonical(name), sha256.Sum256(canonical(q.params.Get("arguments"))))
 }
 
 // canonical writes equal values alike, whatever order and space their writer chose.

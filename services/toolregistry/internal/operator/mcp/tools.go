@@ -172,7 +172,7 @@ func (s *Server) callTool(ctx context.Context, q *request) (reply, *jsonrpc.Erro
 
 // operation is the one that a client brings back, or a new one.
 func (s *Server) operation(q *request, tool string, brought json.RawMessage, digest []byte) (string, error) {
-	call := opid.Call{Holder: q.from.GetKind() + ":" + q.from.GetId(), Tool: tool, Digest: digest}
+	call := opid.Call{Holder: holderOf(q.from), Tool: tool, Digest: digest}
 	if brought == nil || string(brought) == "null" {
 		return s.opIDs.Mint(call), nil
 	}

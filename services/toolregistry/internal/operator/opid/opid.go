@@ -47,7 +47,7 @@ type Keys interface {
 
 // Call is what an op_id stands for.
 type Call struct {
-	// Holder is whom the id is given to, `<kind>:<id>`.
+	// Holder is whom the id is given to, `<kind>:<token>`.
 	Holder string
 	// Tool is its name.
 	Tool string
