@@ -150,8 +150,21 @@ func (x *exchange) touch() {
 	}
 }
 
+// maxAsks bounds the questions of a call that are open.
+const maxAsks = 64
+
+func (x *exchange) takesAsk() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.asks) < maxAsks
+}
+
 // heed takes what the server says about the call.
 func (x *exchange) heed(m wire.Message) {
+	if m.Request() && !x.takesAsk() {
+		x.session.refuse(m.ID, codeInternal, "Too many questions are open in this call.")
+		return
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {

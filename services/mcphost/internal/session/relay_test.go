@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bullpenhq/bullpen/services/mcphost/internal/wire"
 )
 
 // required is a result that asks for input.
@@ -187,4 +189,14 @@ func TestCallsThatWaitForInputAreBounded(t *testing.T) {
 	reply, _ := send(t, s, Request{Method: "tools/call", Params: []byte(`{"name":"ask","arguments":{}}`), Capabilities: []byte(`{"elicitation":{}}`)})
 	require.NotContains(t, string(reply.Result), "input_required")
 	require.Contains(t, string(reply.Result)+string(reply.Error), "Too many")
+}
+
+func TestQuestionsOfACallAreBounded(t *testing.T) {
+	t.Parallel()
+	s, _ := carry(t, "stdio legacy")
+	x := &exchange{session: s, call: s.newCall(methodCall), wake: make(chan struct{}, 1)}
+	for n := range maxAsks + 5 {
+		x.heed(wire.Message{ID: fmt.Append(nil, n), Method: methodElicit})
+	}
+	require.Len(t, x.asks, maxAsks)
 }
