@@ -240,7 +240,9 @@ type CallToolRequest struct {
 	// The caller's id of the call, kept in the audit.
 	CallId string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The seat to call as, for services that hold it; empty for the caller.
-	Seat          string `protobuf:"bytes,6,opt,name=seat,proto3" json:"seat,omitempty"`
+	Seat string `protobuf:"bytes,6,opt,name=seat,proto3" json:"seat,omitempty"`
+	// The caller's turn was not given the tool: nothing is run. The refusal says why it has none of that name, and the audit keeps it.
+	NotOffered    bool `protobuf:"varint,7,opt,name=not_offered,json=notOffered,proto3" json:"not_offered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,6 +317,13 @@ func (x *CallToolRequest) GetSeat() string {
 		return x.Seat
 	}
 	return ""
+}
+
+func (x *CallToolRequest) GetNotOffered() bool {
+	if x != nil {
+		return x.NotOffered
+	}
+	return false
 }
 
 // CallToolResponse is what a tool answered.
@@ -2367,7 +2376,7 @@ const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\rMissingServer\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x86\x02\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xa7\x02\n" +
 	"\x0fCallToolRequest\x12\x1e\n" +
 	"\x04tool\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04tool\x121\n" +
@@ -2376,7 +2385,9 @@ const file_bullpen_toolregistry_v1_tool_registry_service_proto_rawDesc = "" +
 	"\foperation_id\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\voperationId\x123\n" +
 	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12!\n" +
 	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06callId\x12\x1b\n" +
-	"\x04seat\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\"\xbc\x02\n" +
+	"\x04seat\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18dR\x04seat\x12\x1f\n" +
+	"\vnot_offered\x18\a \x01(\bR\n" +
+	"notOffered\"\xbc\x02\n" +
 	"\x10CallToolResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1f\n" +
 	"\vresult_json\x18\x02 \x01(\tR\n" +

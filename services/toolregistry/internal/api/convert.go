@@ -11,7 +11,7 @@ import (
 func callFromProto(req *toolregistryv1.CallToolRequest) door.Request {
 	return door.Request{
 		Tool: req.GetTool(), Arguments: req.GetArgumentsJson(), OperationID: req.GetOperationId(), CallID: req.GetCallId(), Seat: req.GetSeat(),
-		Timeout: req.GetTimeout().AsDuration(),
+		Timeout: req.GetTimeout().AsDuration(), NotOffered: req.GetNotOffered(),
 	}
 }
 

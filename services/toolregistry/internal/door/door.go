@@ -79,6 +79,8 @@ type Request struct {
 	Seat string
 	// Timeout shortens the tool's own limit; 0 does not.
 	Timeout time.Duration
+	// NotOffered says that the caller's turn was not given the tool: the call ends in the refusal that says why.
+	NotOffered bool
 	// Conversation is for a caller who speaks the protocol of MCP servers; nil for one who wants the end of the call only.
 	Conversation *dispatch.Conversation
 	// Operation names the operation of a write of ours once its arguments have been read, or refuses it; nil leaves OperationID.
@@ -123,7 +125,7 @@ type passage struct {
 // Call passes a call through all stages. Its errors are faults with the call's id in the fact `audit_id`.
 func (d *Door) Call(ctx context.Context, from *rpc.Principal, request Request) (*Answer, error) {
 	p := &passage{request: request, from: from, record: d.open(from, request)}
-	for _, stage := range []func(context.Context, *passage) error{d.identify, d.resolve, d.permit, d.judge, d.read, d.weigh} {
+	for _, stage := range []func(context.Context, *passage) error{d.identify, d.resolve, d.permit, d.judge, d.offered, d.read, d.weigh} {
 		if err := stage(ctx, p); err != nil {
 			return nil, d.refuse(ctx, p, err)
 		}

@@ -29,3 +29,12 @@ func (d *Door) permit(_ context.Context, p *passage) error {
 		return nil
 	}
 }
+
+// offered refuses a tool that the caller's turn was not given, once nothing else has.
+func (d *Door) offered(_ context.Context, p *passage) error {
+	if !p.request.NotOffered {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "`%s` was not among the tools of this turn when it began. It can be called from the next turn on; use the tools you "+
+		"were given.", p.record.Tool).WithReason("NOT_OFFERED")
+}

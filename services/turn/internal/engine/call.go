@@ -31,8 +31,11 @@ func (t *turn) dispatch(ctx context.Context, step journal.Step) (ended bool, err
 			"the turn.", call.Tool, step.Looped)))
 	}
 	tool, err := t.check(call)
-	if f, ok := fault.As(err); ok && f.Reason == reasonSkill {
+	switch f, _ := fault.As(err); {
+	case f != nil && f.Reason == reasonSkill:
 		t.engine.metrics.guards.Inc()
+	case f != nil && f.Reason == reasonUnoffered:
+		err = t.unoffered(ctx, call, err)
 	}
 	if err != nil {
 		return false, t.settle(ctx, journal.Failed, refused(err))
@@ -60,7 +63,8 @@ func (t *turn) sent(send bool, at time.Time) error {
 func (t *turn) check(call journal.Call) (frozenTool, error) {
 	tool, offered := t.frozen.tool(call.Tool)
 	if !offered {
-		return tool, fault.New(fault.NotFound, "There is no tool `%s`. Use the tools you were given, by their names.", call.Tool)
+		return tool, fault.New(fault.NotFound, "There is no tool `%s`. Use the tools you were given, by their names.", call.Tool).
+			WithReason(reasonUnoffered)
 	}
 	if err := t.guard(tool); err != nil {
 		return tool, err
@@ -76,6 +80,25 @@ func (t *turn) check(call journal.Call) (frozenTool, error) {
 		}
 	}
 	return tool, nil
+}
+
+// reasonUnoffered marks the refusal of a name that the turn was not given.
+const reasonUnoffered = "NOT_OFFERED"
+
+// unoffered has the registry say why the turn was not given a tool, and keep that it was asked for: a rule may deny it. Nothing is run
+// by that, so a registry that does not answer costs only the reason.
+func (t *turn) unoffered(ctx context.Context, call journal.Call, otherwise error) error {
+	ctx, cancel := context.WithTimeout(t.as(ctx), patience)
+	defer cancel()
+	_, err := t.engine.Tools.CallTool(ctx, &toolregistryv1.CallToolRequest{
+		Tool: call.Tool, ArgumentsJson: call.Args, CallId: call.ID, NotOffered: true,
+	})
+	switch f := rpc.FromError(err); {
+	case err == nil, f.Class != fault.NotFound && f.Class != fault.Forbidden:
+		return otherwise
+	default:
+		return f
+	}
 }
 
 // sendable reports whether the journal's next step is to dispatch a call that nothing here refuses, so that its dispatch can
