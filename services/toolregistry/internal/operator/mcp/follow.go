@@ -276,6 +276,9 @@ func (s *Server) grant(ctx context.Context, f *follower, wish rawjson.Object) ra
 	defer cancel()
 	followed := []json.RawMessage{}
 	for _, uri := range uris[:min(len(uris), maxWatched)] {
+		if ctx.Err() != nil {
+			break
+		}
 		if failed := s.watch(ctx, f, uri); failed == nil {
 			followed = append(followed, rawjson.Quote(uri))
 		}
