@@ -75,7 +75,9 @@ func TestDeclaredHeadersGoToTheServerAlone(t *testing.T) {
 	mux.Handle("/away", http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	mux.Handle("/moved", http.RedirectHandler("/mcp", http.StatusTemporaryRedirect))
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, "secret", r.Header.Get("X-Key"))
+		if r.Header.Get("X-Key") != "secret" {
+			t.Error("it was asked without its header")
+		}
 		w.WriteHeader(http.StatusUnauthorized)
 	})
 	server := httptest.NewServer(mux)
