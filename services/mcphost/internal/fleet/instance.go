@@ -140,6 +140,7 @@ func (i *instance) serve(ctx context.Context, s *session.Session) error {
 		<-settle.C
 	}
 	defer settle.Stop()
+	settling := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -149,8 +150,12 @@ func (i *instance) serve(ctx context.Context, s *session.Session) error {
 			i.withdraw()
 			return &down{cause: s.Cause(), tail: s.Tail()}
 		case <-s.Changed():
-			settle.Reset(i.fleet.options.Settle) // a storm of words about changes is one look
+			if !settling { // a storm of words about changes is one look, and one that does not end is looked at all the same
+				settling = true
+				settle.Reset(i.fleet.options.Settle)
+			}
 		case <-settle.C:
+			settling = false
 			changes := s.TakeChanges()
 			i.listsChanged(changes)
 			if changes.Tools {
