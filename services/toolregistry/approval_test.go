@@ -239,13 +239,14 @@ func TestACallThatIsNotApprovedIsNeverMade(t *testing.T) {
 func TestWhatChangedSinceACallWasAskedForStopsIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(w *world)
-		want   string
+		company func(*companyv1.Company)
+		servers func(*world)
+		want    string
 	}{
-		"the seat is gone":  {func(w *world) { w.neighbours.company.Seats = w.neighbours.company.GetSeats()[1:] }, "The company has no seat `ada` now."},
-		"the policy denies": {func(w *world) { w.neighbours.company.ToolPolicy.Rules[0].Effect = "deny" }, "policy does not let you"},
-		"the tool is gone":  {func(w *world) { w.neighbours.bring("ada", &mcphostv1.ListServerToolsResponse{Digest: "d2"}) }, "There is no tool `gh_comment`"},
-		"the tool is another": {func(w *world) {
+		"the seat is gone":  {func(c *companyv1.Company) { c.Seats = c.GetSeats()[1:] }, nil, "The company has no seat `ada` now."},
+		"the policy denies": {func(c *companyv1.Company) { c.ToolPolicy.Rules[0].Effect = "deny" }, nil, "policy does not let you"},
+		"the tool is gone":  {nil, func(w *world) { w.neighbours.bring("ada", &mcphostv1.ListServerToolsResponse{Digest: "d2"}) }, "There is no tool `gh_comment`"},
+		"the tool is another": {nil, func(w *world) {
 			b := brought()
 			b.Digest = "d2"
 			b.Servers[1].ToolsJson[1] = `{"name":"comment","description":"Posts anywhere.",` + object + `}`
@@ -257,11 +258,15 @@ func TestWhatChangedSinceACallWasAskedForStopsIt(t *testing.T) {
 			w := build(t, options{still: true, company: asking()})
 			l := w.landing()
 			id := w.park(t, "gh_comment", `{"id":1}`, "op-1")
-			w.neighbours.mu.Lock()
-			w.neighbours.company = proto.CloneOf(w.neighbours.company)
-			w.neighbours.company.RevisionId = "r2"
-			w.neighbours.mu.Unlock()
-			c.change(w)
+			next := asking()
+			next.RevisionId = "r2"
+			if c.company != nil {
+				c.company(next)
+			}
+			w.neighbours.put(next)
+			if c.servers != nil {
+				c.servers(w)
+			}
 			w.forward(time.Minute) // what is known of servers is looked at again; a decision asks for the company itself
 			_, err := w.decide(t, id, "approve")
 			f := refusal(t, err)

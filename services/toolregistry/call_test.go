@@ -188,7 +188,7 @@ func TestAWriteThatNobodyAnsweredIsUnknownAndItsCancelArrives(t *testing.T) {
 func TestWithoutACompanyThereAreNoTools(t *testing.T) {
 	t.Parallel()
 	w := build(t, options{still: true})
-	w.neighbours.company = nil
+	w.neighbours.put(nil)
 	_, err := w.turn.CallTool(asSeat(t.Context()), &toolregistryv1.CallToolRequest{Tool: "list_projects"})
 	require.Equal(t, "NO_ACTIVE_REVISION", refusal(t, err).Reason)
 }

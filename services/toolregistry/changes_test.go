@@ -36,13 +36,9 @@ func toolsOf(answer *toolregistryv1.ListToolsResponse) map[string]*toolregistryv
 
 func TestAToolThatChangedIsHeldUntilAnOperatorAcceptsIt(t *testing.T) {
 	t.Parallel()
-	w := build(t, options{bus: true})
 	company := companyOf()
-	company.RevisionId = "r2" // the service may have seen the first one already
 	company.ToolPolicy = &companyv1.ToolPolicy{HoldChangedTools: true, Otherwise: "allow"}
-	w.neighbours.mu.Lock()
-	w.neighbours.company = company
-	w.neighbours.mu.Unlock()
+	w := build(t, options{bus: true, company: company})
 	w.neighbours.bring("ada", described("d1", "Gets."))
 	w.neighbours.call = func(context.Context, *mcphostv1.CallServerToolRequest) (*mcphostv1.CallServerToolResponse, error) {
 		return &mcphostv1.CallServerToolResponse{ResultJson: `{"content":[]}`}, nil

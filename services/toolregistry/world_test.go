@@ -66,6 +66,13 @@ func (n *neighbours) GetCompany(context.Context, *companyv1.GetCompanyRequest) (
 	return &companyv1.GetCompanyResponse{Company: n.company}, nil
 }
 
+// put makes a company active, or none.
+func (n *neighbours) put(company *companyv1.Company) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.company = company
+}
+
 // silence takes the company service away, or brings it back.
 func (n *neighbours) silence(silent bool) {
 	n.mu.Lock()
@@ -274,8 +281,9 @@ func overBoth(t *testing.T, o options, test func(t *testing.T, w *world)) {
 	for name, http := range map[string]bool{"in process": false, "over HTTP": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o.http = http
-			test(t, build(t, o))
+			mine := o // the other one writes to its own, too
+			mine.http = http
+			test(t, build(t, mine))
 		})
 	}
 }

@@ -114,6 +114,9 @@ func (r *registry) CallTool(
 			return nil, err
 		}
 	}
+	if req.GetNotOffered() {
+		return nil, fault.New(fault.NotFound, "There is no tool `%s`.", req.GetTool())
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if kept := r.ledger[req.GetOperationId()]; kept != nil && req.GetOperationId() != "" {
