@@ -19,21 +19,9 @@ const loader = "load_tool_skill"
 
 // ListToolSkills implements the RPC of that name.
 func (h *Handler) ListToolSkills(ctx context.Context, req *toolregistryv1.ListToolSkillsRequest) (*toolregistryv1.ListToolSkillsResponse, error) {
-	from, ok := rpc.PrincipalFrom(ctx)
-	if !ok {
-		return nil, fault.New(fault.Forbidden, "This call names no caller.")
-	}
-	seat, err := seatOf(from, req.GetSeat())
+	from, seat, company, err := h.asked(ctx, req.GetSeat(), "tool skills")
 	if err != nil {
 		return nil, err
-	}
-	company := h.Company(ctx, from.GetTurn().GetRevisionId())
-	if company == nil {
-		return nil, fault.New(fault.Unavailable, "No company is active, so there are no tool skills yet. Put a company document first.").
-			WithReason("NO_ACTIVE_REVISION")
-	}
-	if seat != "" && !slices.ContainsFunc(company.GetSeats(), func(s *companyv1.Seat) bool { return s.GetHandle() == seat }) {
-		return nil, fault.New(fault.NotFound, "The company has no seat `%s`.", seat).WithField("seat")
 	}
 	set, err := h.skills(company)
 	if err != nil {

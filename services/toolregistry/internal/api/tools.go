@@ -16,21 +16,9 @@ import (
 
 // ListTools implements the RPC of that name.
 func (h *Handler) ListTools(ctx context.Context, req *toolregistryv1.ListToolsRequest) (*toolregistryv1.ListToolsResponse, error) {
-	from, ok := rpc.PrincipalFrom(ctx)
-	if !ok {
-		return nil, fault.New(fault.Forbidden, "This call names no caller.")
-	}
-	seat, err := seatOf(from, req.GetSeat())
+	from, seat, company, err := h.asked(ctx, req.GetSeat(), "tools")
 	if err != nil {
 		return nil, err
-	}
-	company := h.Company(ctx, from.GetTurn().GetRevisionId())
-	if company == nil {
-		return nil, fault.New(fault.Unavailable, "No company is active, so there are no tools yet. Put a company document first.").
-			WithReason("NO_ACTIVE_REVISION")
-	}
-	if seat != "" && !slices.ContainsFunc(company.GetSeats(), func(s *companyv1.Seat) bool { return s.GetHandle() == seat }) {
-		return nil, fault.New(fault.NotFound, "The company has no seat `%s`.", seat).WithField("seat")
 	}
 	seen := h.Seats.Surface(ctx, company, seat)
 	own := from.GetKind() == rpc.KindSeat || from.GetKind() == rpc.KindService && from.GetId() == turnService
