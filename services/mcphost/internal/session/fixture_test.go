@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -167,6 +168,11 @@ func (f *fixture) touch(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallT
 // carriages are the ways to reach the fixture.
 func carriages() []string {
 	return []string{"stdio legacy", "stdio modern", "http legacy", "http modern", "http legacy json", "sse"}
+}
+
+// streaming are the carriages on which a server can say something before its answer: not those that answer in one document.
+func streaming() []string {
+	return slices.DeleteFunc(carriages(), func(carriage string) bool { return carriage == "http legacy json" })
 }
 
 // carry opens a session with a fixture in one of the ways.
