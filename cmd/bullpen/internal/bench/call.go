@@ -97,7 +97,7 @@ func callCells(ctx context.Context, o CallOptions, r *resident, url string, repo
 		if err != nil {
 			return errors.Join(err, session.Close())
 		}
-		arms := []arm{sessionArm(direct, session, upstream.Tool), hostArm(r, transport), registryArm(r, transport), operator}
+		arms := []arm{sessionArm(direct, session, upstream.Tool), hostArm(r, transport), registryArm(r.client("turn"), transport), operator}
 		for _, a := range arms {
 			for range o.WarmUp {
 				if err := a.call(ctx, int(serial.Add(1)), o.Bytes[0]); err != nil {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"connectrpc.com/connect/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/bullpenhq/bullpen/cmd/bullpen/internal/bench/upstream"
@@ -112,9 +113,9 @@ func hostArm(r *resident, server string) arm {
 	}}
 }
 
-// registryArm calls through the one door, as a turn does.
-func registryArm(r *resident, server string) arm {
-	registry := toolregistryv1connect.NewToolRegistryServiceClient(r.client("turn"))
+// registryArm calls through the one door, as a turn does; turn calls the registry as the turn service.
+func registryArm(turn *connect.Client, server string) arm {
+	registry := toolregistryv1connect.NewToolRegistryServiceClient(turn)
 	return arm{"host + registry", func(ctx context.Context, serial, bytes int) error {
 		answer, err := registry.CallTool(inTurn(ctx, seat), &toolregistryv1.CallToolRequest{
 			Tool: server + "_" + upstream.Tool, ArgumentsJson: upstream.Arguments(serial, bytes),

@@ -119,8 +119,11 @@ func (t *Topology) all(do func(service string) error) error {
 func (t *Topology) URL(service string) string { return "http://" + t.processes[service].address }
 
 // Client answers a client for a service, whose calls are made as the service `operator` unless a call says [rpc.As].
-func (t *Topology) Client(service string) *connect.Client {
-	return rpc.NewClient(rpc.HTTPTransport(t.URL(service)), rpc.ClientOptions{Service: "operator", Keys: t.keys})
+func (t *Topology) Client(service string) *connect.Client { return t.ClientAs("operator", service) }
+
+// ClientAs answers a client for a service, whose calls are made as the service caller unless a call says [rpc.As].
+func (t *Topology) ClientAs(caller, service string) *connect.Client {
+	return rpc.NewClient(rpc.HTTPTransport(t.URL(service)), rpc.ClientOptions{Service: caller, Keys: t.keys})
 }
 
 // Kill ends a service with SIGKILL and waits until it is gone.
