@@ -31,7 +31,7 @@ type Delivery struct {
 	Seat string `protobuf:"bytes,2,opt,name=seat,proto3" json:"seat,omitempty"`
 	// `<source>:<local>`, such as `github:acme/shop#12`. Deliveries of one conversation are answered in order.
 	ConversationKey string `protobuf:"bytes,3,opt,name=conversation_key,json=conversationKey,proto3" json:"conversation_key,omitempty"`
-	// The vendor: `github`, `slack`.
+	// The vendor: `github`, `slack`; `tracker` for a work item of our own.
 	Source string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
 	// Where an answer is owed: `github`, `slack`.
 	Surface string `protobuf:"bytes,5,opt,name=surface,proto3" json:"surface,omitempty"`
@@ -40,7 +40,8 @@ type Delivery struct {
 	Obligation string `protobuf:"bytes,6,opt,name=obligation,proto3" json:"obligation,omitempty"`
 	// The seat was meant in person.
 	Addressed bool `protobuf:"varint,7,opt,name=addressed,proto3" json:"addressed,omitempty"`
-	// Why it was woken: `mention`, `direct_message`, `thread`, `assigned`, `review_requested`, `review`, `check_failed`.
+	// Why it was woken: `mention`, `direct_message`, `thread`, `assigned`, `review_requested`, `review`, `check_failed`; for a work item, one of
+	// the reasons of `bullpen.tracker.v1.Concern`.
 	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who did it.
 	Sender *Sender `protobuf:"bytes,9,opt,name=sender,proto3" json:"sender,omitempty"`
@@ -60,8 +61,11 @@ type Delivery struct {
 	ReceiveTime *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=receive_time,json=receiveTime,proto3" json:"receive_time,omitempty"`
 	// How many asks stand between this and a person.
 	DelegationDepth int32 `protobuf:"varint,17,opt,name=delegation_depth,json=delegationDepth,proto3" json:"delegation_depth,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Where the change stands in the order of writes of the service that it happened in; empty for a vendor's. A turn that it wakes reads from no
+	// earlier.
+	Position      string `protobuf:"bytes,18,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Delivery) Reset() {
@@ -213,6 +217,13 @@ func (x *Delivery) GetDelegationDepth() int32 {
 	return 0
 }
 
+func (x *Delivery) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
 // Sender is who caused a delivery.
 type Sender struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -290,7 +301,7 @@ var File_bullpen_notification_v1_delivery_proto protoreflect.FileDescriptor
 
 const file_bullpen_notification_v1_delivery_proto_rawDesc = "" +
 	"\n" +
-	"&bullpen/notification/v1/delivery.proto\x12\x17bullpen.notification.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x04\n" +
+	"&bullpen/notification/v1/delivery.proto\x12\x17bullpen.notification.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf6\x04\n" +
 	"\bDelivery\x12\x1f\n" +
 	"\vdelivery_id\x18\x01 \x01(\tR\n" +
 	"deliveryId\x12\x12\n" +
@@ -314,7 +325,8 @@ const file_bullpen_notification_v1_delivery_proto_rawDesc = "" +
 	"\n" +
 	"occur_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\toccurTime\x12=\n" +
 	"\freceive_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\vreceiveTime\x12)\n" +
-	"\x10delegation_depth\x18\x11 \x01(\x05R\x0fdelegationDepth\"_\n" +
+	"\x10delegation_depth\x18\x11 \x01(\x05R\x0fdelegationDepth\x12\x1a\n" +
+	"\bposition\x18\x12 \x01(\tR\bposition\"_\n" +
 	"\x06Sender\x12\x1b\n" +
 	"\tvendor_id\x18\x01 \x01(\tR\bvendorId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +

@@ -719,6 +719,181 @@ func (x *RedriveDeadLettersResponse) GetFailed() int32 {
 	return 0
 }
 
+// ExplainChangeRequest names a change.
+type ExplainChangeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its place in the tracker's order, as `task_activity` shows it.
+	Position      string `protobuf:"bytes,1,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainChangeRequest) Reset() {
+	*x = ExplainChangeRequest{}
+	mi := &file_bullpen_notification_v1_notification_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainChangeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainChangeRequest) ProtoMessage() {}
+
+func (x *ExplainChangeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_notification_v1_notification_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainChangeRequest.ProtoReflect.Descriptor instead.
+func (*ExplainChangeRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_notification_v1_notification_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ExplainChangeRequest) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+// ExplainChangeResponse says what became of a change.
+type ExplainChangeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `told`, `nobody` (it concerned nobody), `quiet` (it concerned only who did it, or who wants to hear nothing), `swept` (too old to be known)
+	// or `unknown` (not read yet, or no such change).
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// One entry for each colleague it concerned.
+	Decisions     []*ChangeDecision `protobuf:"bytes,2,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainChangeResponse) Reset() {
+	*x = ExplainChangeResponse{}
+	mi := &file_bullpen_notification_v1_notification_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainChangeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainChangeResponse) ProtoMessage() {}
+
+func (x *ExplainChangeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_notification_v1_notification_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainChangeResponse.ProtoReflect.Descriptor instead.
+func (*ExplainChangeResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_notification_v1_notification_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ExplainChangeResponse) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ExplainChangeResponse) GetDecisions() []*ChangeDecision {
+	if x != nil {
+		return x.Decisions
+	}
+	return nil
+}
+
+// ChangeDecision says what became of a change for one colleague.
+type ChangeDecision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The handle.
+	Handle string `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
+	// The strongest reason.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// `delivered`, `noticed`, `skipped` or `duplicate`.
+	Outcome string `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Why it was skipped; empty otherwise.
+	Detail        string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeDecision) Reset() {
+	*x = ChangeDecision{}
+	mi := &file_bullpen_notification_v1_notification_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeDecision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeDecision) ProtoMessage() {}
+
+func (x *ChangeDecision) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_notification_v1_notification_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeDecision.ProtoReflect.Descriptor instead.
+func (*ChangeDecision) Descriptor() ([]byte, []int) {
+	return file_bullpen_notification_v1_notification_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ChangeDecision) GetHandle() string {
+	if x != nil {
+		return x.Handle
+	}
+	return ""
+}
+
+func (x *ChangeDecision) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ChangeDecision) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *ChangeDecision) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
 var File_bullpen_notification_v1_notification_service_proto protoreflect.FileDescriptor
 
 const file_bullpen_notification_v1_notification_service_proto_rawDesc = "" +
@@ -776,11 +951,22 @@ const file_bullpen_notification_v1_notification_service_proto_rawDesc = "" +
 	"\x0fdead_letter_ids\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\xc8\x01R\rdeadLetterIds\"P\n" +
 	"\x1aRedriveDeadLettersResponse\x12\x1a\n" +
 	"\bredriven\x18\x01 \x01(\x05R\bredriven\x12\x16\n" +
-	"\x06failed\x18\x02 \x01(\x05R\x06failed2\xf0\x04\n" +
+	"\x06failed\x18\x02 \x01(\x05R\x06failed\"=\n" +
+	"\x14ExplainChangeRequest\x12%\n" +
+	"\bposition\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bposition\"t\n" +
+	"\x15ExplainChangeResponse\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12E\n" +
+	"\tdecisions\x18\x02 \x03(\v2'.bullpen.notification.v1.ChangeDecisionR\tdecisions\"r\n" +
+	"\x0eChangeDecision\x12\x16\n" +
+	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
+	"\aoutcome\x18\x03 \x01(\tR\aoutcome\x12\x16\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail2\xe5\x05\n" +
 	"\x13NotificationService\x12u\n" +
 	"\x05Reply\x12%.bullpen.notification.v1.ReplyRequest\x1a&.bullpen.notification.v1.ReplyResponse\"\x1d\xca\xf3\x18\x19\n" +
 	"\x05reply\x12\x01\x01\x18\x00 \x00(\x000\x01:\x05asked\x12v\n" +
-	"\x0eListDeliveries\x12..bullpen.notification.v1.ListDeliveriesRequest\x1a/.bullpen.notification.v1.ListDeliveriesResponse\"\x03\x90\x02\x01\x12p\n" +
+	"\x0eListDeliveries\x12..bullpen.notification.v1.ListDeliveriesRequest\x1a/.bullpen.notification.v1.ListDeliveriesResponse\"\x03\x90\x02\x01\x12s\n" +
+	"\rExplainChange\x12-.bullpen.notification.v1.ExplainChangeRequest\x1a..bullpen.notification.v1.ExplainChangeResponse\"\x03\x90\x02\x01\x12p\n" +
 	"\fListOutbound\x12,.bullpen.notification.v1.ListOutboundRequest\x1a-.bullpen.notification.v1.ListOutboundResponse\"\x03\x90\x02\x01\x12y\n" +
 	"\x0fListDeadLetters\x12/.bullpen.notification.v1.ListDeadLettersRequest\x1a0.bullpen.notification.v1.ListDeadLettersResponse\"\x03\x90\x02\x01\x12}\n" +
 	"\x12RedriveDeadLetters\x122.bullpen.notification.v1.RedriveDeadLettersRequest\x1a3.bullpen.notification.v1.RedriveDeadLettersResponseB\xfe\x01\n" +
@@ -798,7 +984,7 @@ func file_bullpen_notification_v1_notification_service_proto_rawDescGZIP() []byt
 	return file_bullpen_notification_v1_notification_service_proto_rawDescData
 }
 
-var file_bullpen_notification_v1_notification_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_bullpen_notification_v1_notification_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_bullpen_notification_v1_notification_service_proto_goTypes = []any{
 	(*ReplyRequest)(nil),               // 0: bullpen.notification.v1.ReplyRequest
 	(*ReplyResponse)(nil),              // 1: bullpen.notification.v1.ReplyResponse
@@ -811,31 +997,37 @@ var file_bullpen_notification_v1_notification_service_proto_goTypes = []any{
 	(*DeadLetter)(nil),                 // 8: bullpen.notification.v1.DeadLetter
 	(*RedriveDeadLettersRequest)(nil),  // 9: bullpen.notification.v1.RedriveDeadLettersRequest
 	(*RedriveDeadLettersResponse)(nil), // 10: bullpen.notification.v1.RedriveDeadLettersResponse
-	(*Delivery)(nil),                   // 11: bullpen.notification.v1.Delivery
-	(*OutboundMessage)(nil),            // 12: bullpen.notification.v1.OutboundMessage
-	(*timestamppb.Timestamp)(nil),      // 13: google.protobuf.Timestamp
+	(*ExplainChangeRequest)(nil),       // 11: bullpen.notification.v1.ExplainChangeRequest
+	(*ExplainChangeResponse)(nil),      // 12: bullpen.notification.v1.ExplainChangeResponse
+	(*ChangeDecision)(nil),             // 13: bullpen.notification.v1.ChangeDecision
+	(*Delivery)(nil),                   // 14: bullpen.notification.v1.Delivery
+	(*OutboundMessage)(nil),            // 15: bullpen.notification.v1.OutboundMessage
+	(*timestamppb.Timestamp)(nil),      // 16: google.protobuf.Timestamp
 }
 var file_bullpen_notification_v1_notification_service_proto_depIdxs = []int32{
-	11, // 0: bullpen.notification.v1.ListDeliveriesResponse.deliveries:type_name -> bullpen.notification.v1.Delivery
-	12, // 1: bullpen.notification.v1.ListOutboundResponse.messages:type_name -> bullpen.notification.v1.OutboundMessage
+	14, // 0: bullpen.notification.v1.ListDeliveriesResponse.deliveries:type_name -> bullpen.notification.v1.Delivery
+	15, // 1: bullpen.notification.v1.ListOutboundResponse.messages:type_name -> bullpen.notification.v1.OutboundMessage
 	8,  // 2: bullpen.notification.v1.ListDeadLettersResponse.dead_letters:type_name -> bullpen.notification.v1.DeadLetter
-	13, // 3: bullpen.notification.v1.DeadLetter.create_time:type_name -> google.protobuf.Timestamp
-	13, // 4: bullpen.notification.v1.DeadLetter.redrive_time:type_name -> google.protobuf.Timestamp
-	0,  // 5: bullpen.notification.v1.NotificationService.Reply:input_type -> bullpen.notification.v1.ReplyRequest
-	2,  // 6: bullpen.notification.v1.NotificationService.ListDeliveries:input_type -> bullpen.notification.v1.ListDeliveriesRequest
-	4,  // 7: bullpen.notification.v1.NotificationService.ListOutbound:input_type -> bullpen.notification.v1.ListOutboundRequest
-	6,  // 8: bullpen.notification.v1.NotificationService.ListDeadLetters:input_type -> bullpen.notification.v1.ListDeadLettersRequest
-	9,  // 9: bullpen.notification.v1.NotificationService.RedriveDeadLetters:input_type -> bullpen.notification.v1.RedriveDeadLettersRequest
-	1,  // 10: bullpen.notification.v1.NotificationService.Reply:output_type -> bullpen.notification.v1.ReplyResponse
-	3,  // 11: bullpen.notification.v1.NotificationService.ListDeliveries:output_type -> bullpen.notification.v1.ListDeliveriesResponse
-	5,  // 12: bullpen.notification.v1.NotificationService.ListOutbound:output_type -> bullpen.notification.v1.ListOutboundResponse
-	7,  // 13: bullpen.notification.v1.NotificationService.ListDeadLetters:output_type -> bullpen.notification.v1.ListDeadLettersResponse
-	10, // 14: bullpen.notification.v1.NotificationService.RedriveDeadLetters:output_type -> bullpen.notification.v1.RedriveDeadLettersResponse
-	10, // [10:15] is the sub-list for method output_type
-	5,  // [5:10] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	16, // 3: bullpen.notification.v1.DeadLetter.create_time:type_name -> google.protobuf.Timestamp
+	16, // 4: bullpen.notification.v1.DeadLetter.redrive_time:type_name -> google.protobuf.Timestamp
+	13, // 5: bullpen.notification.v1.ExplainChangeResponse.decisions:type_name -> bullpen.notification.v1.ChangeDecision
+	0,  // 6: bullpen.notification.v1.NotificationService.Reply:input_type -> bullpen.notification.v1.ReplyRequest
+	2,  // 7: bullpen.notification.v1.NotificationService.ListDeliveries:input_type -> bullpen.notification.v1.ListDeliveriesRequest
+	11, // 8: bullpen.notification.v1.NotificationService.ExplainChange:input_type -> bullpen.notification.v1.ExplainChangeRequest
+	4,  // 9: bullpen.notification.v1.NotificationService.ListOutbound:input_type -> bullpen.notification.v1.ListOutboundRequest
+	6,  // 10: bullpen.notification.v1.NotificationService.ListDeadLetters:input_type -> bullpen.notification.v1.ListDeadLettersRequest
+	9,  // 11: bullpen.notification.v1.NotificationService.RedriveDeadLetters:input_type -> bullpen.notification.v1.RedriveDeadLettersRequest
+	1,  // 12: bullpen.notification.v1.NotificationService.Reply:output_type -> bullpen.notification.v1.ReplyResponse
+	3,  // 13: bullpen.notification.v1.NotificationService.ListDeliveries:output_type -> bullpen.notification.v1.ListDeliveriesResponse
+	12, // 14: bullpen.notification.v1.NotificationService.ExplainChange:output_type -> bullpen.notification.v1.ExplainChangeResponse
+	5,  // 15: bullpen.notification.v1.NotificationService.ListOutbound:output_type -> bullpen.notification.v1.ListOutboundResponse
+	7,  // 16: bullpen.notification.v1.NotificationService.ListDeadLetters:output_type -> bullpen.notification.v1.ListDeadLettersResponse
+	10, // 17: bullpen.notification.v1.NotificationService.RedriveDeadLetters:output_type -> bullpen.notification.v1.RedriveDeadLettersResponse
+	12, // [12:18] is the sub-list for method output_type
+	6,  // [6:12] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_notification_v1_notification_service_proto_init() }
@@ -851,7 +1043,7 @@ func file_bullpen_notification_v1_notification_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_notification_v1_notification_service_proto_rawDesc), len(file_bullpen_notification_v1_notification_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

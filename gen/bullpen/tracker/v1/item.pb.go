@@ -30,7 +30,7 @@ type WorkItem struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// What people call it by.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// Keys it had before, newest first.
+	// Keys it had before, newest first; at most 16, though all of them are understood.
 	FormerKeys []string `protobuf:"bytes,3,rep,name=former_keys,json=formerKeys,proto3" json:"former_keys,omitempty"`
 	// The project's key.
 	Project string `protobuf:"bytes,4,opt,name=project,proto3" json:"project,omitempty"`
@@ -38,7 +38,7 @@ type WorkItem struct {
 	Type string `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
 	// What is to be done.
 	Title string `protobuf:"bytes,6,opt,name=title,proto3" json:"title,omitempty"`
-	// The description; left out of lists.
+	// The description; left out of lists, and shortened where `body_bytes` is more than what is shown.
 	Body *string `protobuf:"bytes,7,opt,name=body,proto3,oneof" json:"body,omitempty"`
 	// Where it stands.
 	Status string `protobuf:"bytes,8,opt,name=status,proto3" json:"status,omitempty"`
@@ -52,9 +52,9 @@ type WorkItem struct {
 	Assignee string `protobuf:"bytes,12,opt,name=assignee,proto3" json:"assignee,omitempty"`
 	// The item it is part of, by id; empty for none.
 	Parent string `protobuf:"bytes,13,opt,name=parent,proto3" json:"parent,omitempty"`
-	// The day it is due; empty for none.
+	// When it is due: a day of the company's calendar, or a time; empty for never.
 	Due string `protobuf:"bytes,14,opt,name=due,proto3" json:"due,omitempty"`
-	// It is open and the day is past.
+	// It is open and what was due is past.
 	Overdue bool `protobuf:"varint,15,opt,name=overdue,proto3" json:"overdue,omitempty"`
 	// Minutes of work.
 	EstimateMinutes *int32 `protobuf:"varint,16,opt,name=estimate_minutes,json=estimateMinutes,proto3,oneof" json:"estimate_minutes,omitempty"`
@@ -69,7 +69,55 @@ type WorkItem struct {
 	// When it last changed.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// When it was finished; absent while it is open.
-	DoneTime      *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=done_time,json=doneTime,proto3" json:"done_time,omitempty"`
+	DoneTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=done_time,json=doneTime,proto3" json:"done_time,omitempty"`
+	// When it is to begin: a day or a time; empty for none.
+	Start string `protobuf:"bytes,23,opt,name=start,proto3" json:"start,omitempty"`
+	// How big it is, in whatever the team counts.
+	Points *float64 `protobuf:"fixed64,24,opt,name=points,proto3,oneof" json:"points,omitempty"`
+	// Slugs of its labels.
+	Labels []string `protobuf:"bytes,25,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Custom fields by slug.
+	Fields *structpb.Struct `protobuf:"bytes,26,opt,name=fields,proto3" json:"fields,omitempty"`
+	// Who helps, by handle.
+	Collaborators []string `protobuf:"bytes,27,rep,name=collaborators,proto3" json:"collaborators,omitempty"`
+	// Who wants to hear nothing of it, by handle.
+	Muted []string `protobuf:"bytes,28,rep,name=muted,proto3" json:"muted,omitempty"`
+	// The unit it was filed for, by id; never changes.
+	FiledUnit string `protobuf:"bytes,29,opt,name=filed_unit,json=filedUnit,proto3" json:"filed_unit,omitempty"`
+	// The unit whose lead hears of it now, by id.
+	RoutingUnit string `protobuf:"bytes,30,opt,name=routing_unit,json=routingUnit,proto3" json:"routing_unit,omitempty"`
+	// Something it waits for is not finished.
+	Blocked bool `protobuf:"varint,31,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// What it waits for, finished or not.
+	WaitingOn []*WaitingOn `protobuf:"bytes,32,rep,name=waiting_on,json=waitingOn,proto3" json:"waiting_on,omitempty"`
+	// Lists of small steps.
+	Checklists []*Checklist `protobuf:"bytes,33,rep,name=checklists,proto3" json:"checklists,omitempty"`
+	// Who works on it now; absent when nobody has claimed it.
+	Claim *Claim `protobuf:"bytes,34,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Why it is out of sight; absent when it is not in the trash.
+	Removal *Removal `protobuf:"bytes,35,opt,name=removal,proto3" json:"removal,omitempty"`
+	// When it entered its status.
+	StatusTime *timestamppb.Timestamp `protobuf:"bytes,36,opt,name=status_time,json=statusTime,proto3" json:"status_time,omitempty"`
+	// How often it was taken up again after it was finished.
+	Reopens int32 `protobuf:"varint,37,opt,name=reopens,proto3" json:"reopens,omitempty"`
+	// The size of the whole description, in bytes.
+	BodyBytes int32 `protobuf:"varint,38,opt,name=body_bytes,json=bodyBytes,proto3" json:"body_bytes,omitempty"`
+	// The version that last changed the description.
+	BodyVersion int32 `protobuf:"varint,39,opt,name=body_version,json=bodyVersion,proto3" json:"body_version,omitempty"`
+	// How deep it stands below its topmost ancestor; 1 at the top.
+	Depth int32 `protobuf:"varint,40,opt,name=depth,proto3" json:"depth,omitempty"`
+	// How many items are directly part of it.
+	SubtaskCount int32 `protobuf:"varint,41,opt,name=subtask_count,json=subtaskCount,proto3" json:"subtask_count,omitempty"`
+	// What is odd about it: `cycle`, `too_deep`, `inconsistent_project`, `one_sided`, `one_sided_final`.
+	Flags []string `protobuf:"bytes,42,rep,name=flags,proto3" json:"flags,omitempty"`
+	// When it was closed; absent while it is not.
+	CloseTime *timestamppb.Timestamp `protobuf:"bytes,43,opt,name=close_time,json=closeTime,proto3" json:"close_time,omitempty"`
+	// Its place in the project's own order; compare as text.
+	Rank string `protobuf:"bytes,44,opt,name=rank,proto3" json:"rank,omitempty"`
+	// Questions on it that nobody has answered.
+	OpenAsks int32 `protobuf:"varint,45,opt,name=open_asks,json=openAsks,proto3" json:"open_asks,omitempty"`
+	// The item that it is a duplicate of, by key; empty for none.
+	DuplicateOf   string `protobuf:"bytes,46,opt,name=duplicate_of,json=duplicateOf,proto3" json:"duplicate_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -258,6 +306,375 @@ func (x *WorkItem) GetDoneTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *WorkItem) GetStart() string {
+	if x != nil {
+		return x.Start
+	}
+	return ""
+}
+
+func (x *WorkItem) GetPoints() float64 {
+	if x != nil && x.Points != nil {
+		return *x.Points
+	}
+	return 0
+}
+
+func (x *WorkItem) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *WorkItem) GetFields() *structpb.Struct {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *WorkItem) GetCollaborators() []string {
+	if x != nil {
+		return x.Collaborators
+	}
+	return nil
+}
+
+func (x *WorkItem) GetMuted() []string {
+	if x != nil {
+		return x.Muted
+	}
+	return nil
+}
+
+func (x *WorkItem) GetFiledUnit() string {
+	if x != nil {
+		return x.FiledUnit
+	}
+	return ""
+}
+
+func (x *WorkItem) GetRoutingUnit() string {
+	if x != nil {
+		return x.RoutingUnit
+	}
+	return ""
+}
+
+func (x *WorkItem) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
+func (x *WorkItem) GetWaitingOn() []*WaitingOn {
+	if x != nil {
+		return x.WaitingOn
+	}
+	return nil
+}
+
+func (x *WorkItem) GetChecklists() []*Checklist {
+	if x != nil {
+		return x.Checklists
+	}
+	return nil
+}
+
+func (x *WorkItem) GetClaim() *Claim {
+	if x != nil {
+		return x.Claim
+	}
+	return nil
+}
+
+func (x *WorkItem) GetRemoval() *Removal {
+	if x != nil {
+		return x.Removal
+	}
+	return nil
+}
+
+func (x *WorkItem) GetStatusTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StatusTime
+	}
+	return nil
+}
+
+func (x *WorkItem) GetReopens() int32 {
+	if x != nil {
+		return x.Reopens
+	}
+	return 0
+}
+
+func (x *WorkItem) GetBodyBytes() int32 {
+	if x != nil {
+		return x.BodyBytes
+	}
+	return 0
+}
+
+func (x *WorkItem) GetBodyVersion() int32 {
+	if x != nil {
+		return x.BodyVersion
+	}
+	return 0
+}
+
+func (x *WorkItem) GetDepth() int32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *WorkItem) GetSubtaskCount() int32 {
+	if x != nil {
+		return x.SubtaskCount
+	}
+	return 0
+}
+
+func (x *WorkItem) GetFlags() []string {
+	if x != nil {
+		return x.Flags
+	}
+	return nil
+}
+
+func (x *WorkItem) GetCloseTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CloseTime
+	}
+	return nil
+}
+
+func (x *WorkItem) GetRank() string {
+	if x != nil {
+		return x.Rank
+	}
+	return ""
+}
+
+func (x *WorkItem) GetOpenAsks() int32 {
+	if x != nil {
+		return x.OpenAsks
+	}
+	return 0
+}
+
+func (x *WorkItem) GetDuplicateOf() string {
+	if x != nil {
+		return x.DuplicateOf
+	}
+	return ""
+}
+
+// WaitingOn is an item that another waits for.
+type WaitingOn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its key.
+	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// It is not finished.
+	Open bool `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`
+	// The other side does not know of it yet; it is told within a minute.
+	OneSided bool `protobuf:"varint,3,opt,name=one_sided,json=oneSided,proto3" json:"one_sided,omitempty"`
+	// The other side can never know of it: it is gone, or has as many dependents as it may have.
+	OneSidedFinal bool `protobuf:"varint,4,opt,name=one_sided_final,json=oneSidedFinal,proto3" json:"one_sided_final,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitingOn) Reset() {
+	*x = WaitingOn{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingOn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingOn) ProtoMessage() {}
+
+func (x *WaitingOn) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingOn.ProtoReflect.Descriptor instead.
+func (*WaitingOn) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *WaitingOn) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *WaitingOn) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
+func (x *WaitingOn) GetOneSided() bool {
+	if x != nil {
+		return x.OneSided
+	}
+	return false
+}
+
+func (x *WaitingOn) GetOneSidedFinal() bool {
+	if x != nil {
+		return x.OneSidedFinal
+	}
+	return false
+}
+
+// Claim says who works on an item, and until when.
+type Claim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The handle; for an operator, the token's name.
+	Holder string `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
+	// When it frees itself.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Claim) Reset() {
+	*x = Claim{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claim) ProtoMessage() {}
+
+func (x *Claim) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Claim.ProtoReflect.Descriptor instead.
+func (*Claim) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Claim) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *Claim) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+// Removal says how an item came into the trash.
+type Removal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By whom.
+	Actor string `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	// `agent`, `human`, `operator` or `system`.
+	ActorKind string `protobuf:"bytes,2,opt,name=actor_kind,json=actorKind,proto3" json:"actor_kind,omitempty"`
+	// When.
+	RemoveTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=remove_time,json=removeTime,proto3" json:"remove_time,omitempty"`
+	// The item whose removal took this one with it, by key; empty when it was removed itself.
+	RemovedWith   string `protobuf:"bytes,4,opt,name=removed_with,json=removedWith,proto3" json:"removed_with,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Removal) Reset() {
+	*x = Removal{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Removal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Removal) ProtoMessage() {}
+
+func (x *Removal) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Removal.ProtoReflect.Descriptor instead.
+func (*Removal) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Removal) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *Removal) GetActorKind() string {
+	if x != nil {
+		return x.ActorKind
+	}
+	return ""
+}
+
+func (x *Removal) GetRemoveTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RemoveTime
+	}
+	return nil
+}
+
+func (x *Removal) GetRemovedWith() string {
+	if x != nil {
+		return x.RemovedWith
+	}
+	return ""
+}
+
 // Comment is a remark in an item's thread.
 type Comment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -267,21 +684,29 @@ type Comment struct {
 	Author string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
 	// `agent`, `human`, `operator` or `system`.
 	AuthorKind string `protobuf:"bytes,3,opt,name=author_kind,json=authorKind,proto3" json:"author_kind,omitempty"`
-	// What was said.
+	// What was said; shortened where `body_bytes` is more than what is shown.
 	Body string `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
 	// The comment it answers; empty for none.
 	ReplyTo string `protobuf:"bytes,5,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	// Handles of whom it mentions.
 	Mentions []string `protobuf:"bytes,6,rep,name=mentions,proto3" json:"mentions,omitempty"`
 	// When.
-	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// What it asks; absent when it asks nothing.
+	Ask *Ask `protobuf:"bytes,8,opt,name=ask,proto3" json:"ask,omitempty"`
+	// The question that it answers, by comment id; empty for none.
+	Answers string `protobuf:"bytes,9,opt,name=answers,proto3" json:"answers,omitempty"`
+	// The option it chooses; empty for none.
+	Choice string `protobuf:"bytes,10,opt,name=choice,proto3" json:"choice,omitempty"`
+	// The size of the whole text, in bytes.
+	BodyBytes     int32 `protobuf:"varint,11,opt,name=body_bytes,json=bodyBytes,proto3" json:"body_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Comment) Reset() {
 	*x = Comment{}
-	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[1]
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -293,7 +718,7 @@ func (x *Comment) String() string {
 func (*Comment) ProtoMessage() {}
 
 func (x *Comment) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[1]
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -306,7 +731,7 @@ func (x *Comment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Comment.ProtoReflect.Descriptor instead.
 func (*Comment) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{1}
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Comment) GetId() string {
@@ -358,6 +783,517 @@ func (x *Comment) GetCreateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Comment) GetAsk() *Ask {
+	if x != nil {
+		return x.Ask
+	}
+	return nil
+}
+
+func (x *Comment) GetAnswers() string {
+	if x != nil {
+		return x.Answers
+	}
+	return ""
+}
+
+func (x *Comment) GetChoice() string {
+	if x != nil {
+		return x.Choice
+	}
+	return ""
+}
+
+func (x *Comment) GetBodyBytes() int32 {
+	if x != nil {
+		return x.BodyBytes
+	}
+	return 0
+}
+
+// Ask is a question that one colleague owes an answer to.
+type Ask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who is asked, by handle.
+	Asked string `protobuf:"bytes,1,opt,name=asked,proto3" json:"asked,omitempty"`
+	// It has no answer yet.
+	Open bool `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`
+	// The comment that answers it; empty while it is open.
+	Answer string `protobuf:"bytes,3,opt,name=answer,proto3" json:"answer,omitempty"`
+	// Who answered; empty while it is open.
+	AnsweredBy string `protobuf:"bytes,4,opt,name=answered_by,json=answeredBy,proto3" json:"answered_by,omitempty"`
+	// When; absent while it is open.
+	AnswerTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=answer_time,json=answerTime,proto3" json:"answer_time,omitempty"`
+	// The choice to make; absent for a free question.
+	Decision *Decision `protobuf:"bytes,6,opt,name=decision,proto3" json:"decision,omitempty"`
+	// The option that was chosen; empty for none.
+	Choice        string `protobuf:"bytes,7,opt,name=choice,proto3" json:"choice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ask) Reset() {
+	*x = Ask{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ask) ProtoMessage() {}
+
+func (x *Ask) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ask.ProtoReflect.Descriptor instead.
+func (*Ask) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Ask) GetAsked() string {
+	if x != nil {
+		return x.Asked
+	}
+	return ""
+}
+
+func (x *Ask) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
+func (x *Ask) GetAnswer() string {
+	if x != nil {
+		return x.Answer
+	}
+	return ""
+}
+
+func (x *Ask) GetAnsweredBy() string {
+	if x != nil {
+		return x.AnsweredBy
+	}
+	return ""
+}
+
+func (x *Ask) GetAnswerTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AnswerTime
+	}
+	return nil
+}
+
+func (x *Ask) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *Ask) GetChoice() string {
+	if x != nil {
+		return x.Choice
+	}
+	return ""
+}
+
+// Decision is a choice that somebody is asked to make.
+type Decision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is to be decided.
+	Question string `protobuf:"bytes,1,opt,name=question,proto3" json:"question,omitempty"`
+	// What there is to choose from, 2 to 6.
+	Options []*DecisionOption `protobuf:"bytes,2,rep,name=options,proto3" json:"options,omitempty"`
+	// The option that the asker would take, by id; empty for none.
+	Recommended string `protobuf:"bytes,3,opt,name=recommended,proto3" json:"recommended,omitempty"`
+	// Why.
+	Rationale string `protobuf:"bytes,4,opt,name=rationale,proto3" json:"rationale,omitempty"`
+	// What it rests on.
+	Evidence []*Evidence `protobuf:"bytes,5,rep,name=evidence,proto3" json:"evidence,omitempty"`
+	// `approver`: nothing goes on without the answer. `contributor`: the answer is welcome.
+	Role string `protobuf:"bytes,6,opt,name=role,proto3" json:"role,omitempty"`
+	// Where else the asker promises to say what was decided; absent for nowhere.
+	Inform        *Inform `protobuf:"bytes,7,opt,name=inform,proto3" json:"inform,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Decision) Reset() {
+	*x = Decision{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Decision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Decision) ProtoMessage() {}
+
+func (x *Decision) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Decision.ProtoReflect.Descriptor instead.
+func (*Decision) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Decision) GetQuestion() string {
+	if x != nil {
+		return x.Question
+	}
+	return ""
+}
+
+func (x *Decision) GetOptions() []*DecisionOption {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *Decision) GetRecommended() string {
+	if x != nil {
+		return x.Recommended
+	}
+	return ""
+}
+
+func (x *Decision) GetRationale() string {
+	if x != nil {
+		return x.Rationale
+	}
+	return ""
+}
+
+func (x *Decision) GetEvidence() []*Evidence {
+	if x != nil {
+		return x.Evidence
+	}
+	return nil
+}
+
+func (x *Decision) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Decision) GetInform() *Inform {
+	if x != nil {
+		return x.Inform
+	}
+	return nil
+}
+
+// DecisionOption is one thing to choose.
+type DecisionOption struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How the answer names it: lower case, digits, `-` and `_`.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// What it is, in a few words.
+	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
+	// What it means.
+	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecisionOption) Reset() {
+	*x = DecisionOption{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecisionOption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecisionOption) ProtoMessage() {}
+
+func (x *DecisionOption) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecisionOption.ProtoReflect.Descriptor instead.
+func (*DecisionOption) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DecisionOption) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DecisionOption) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *DecisionOption) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+// Evidence is something to look at before deciding.
+type Evidence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `task`, `page`, `turn`, `run` or `url`.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The item's key or id, the page's id, the turn's or run's id, or an https address.
+	Ref string `protobuf:"bytes,2,opt,name=ref,proto3" json:"ref,omitempty"`
+	// What to call it.
+	Label         string `protobuf:"bytes,3,opt,name=label,proto3" json:"label,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Evidence) Reset() {
+	*x = Evidence{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Evidence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Evidence) ProtoMessage() {}
+
+func (x *Evidence) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
+func (*Evidence) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Evidence) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Evidence) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+func (x *Evidence) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+// Inform is where an asker promises to say what was decided.
+type Inform struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `slack` or `mattermost`.
+	Surface string `protobuf:"bytes,1,opt,name=surface,proto3" json:"surface,omitempty"`
+	// The channel.
+	Channel       string `protobuf:"bytes,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Inform) Reset() {
+	*x = Inform{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Inform) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Inform) ProtoMessage() {}
+
+func (x *Inform) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Inform.ProtoReflect.Descriptor instead.
+func (*Inform) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Inform) GetSurface() string {
+	if x != nil {
+		return x.Surface
+	}
+	return ""
+}
+
+func (x *Inform) GetChannel() string {
+	if x != nil {
+		return x.Channel
+	}
+	return ""
+}
+
+// Relation is one edge from an item, seen from that item.
+type Relation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `waiting_on`, `blocking`, `linked`, `duplicates`, `duplicated_by` or `page`.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The other end: an item's key, or a page's id.
+	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// The other item's title; empty for a page.
+	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
+	// The other item's status; empty for a page.
+	Status string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	// Why, in the author's words; may be empty.
+	Note string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
+	// Who made it.
+	Author string `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
+	// When.
+	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Relation) Reset() {
+	*x = Relation{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Relation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Relation) ProtoMessage() {}
+
+func (x *Relation) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Relation.ProtoReflect.Descriptor instead.
+func (*Relation) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Relation) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Relation) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Relation) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Relation) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Relation) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *Relation) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Relation) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
 // Change is one row of an item's history.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -378,14 +1314,24 @@ type Change struct {
 	// The item's version after it.
 	Version int32 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`
 	// When.
-	ChangeTime    *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=change_time,json=changeTime,proto3" json:"change_time,omitempty"`
+	ChangeTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=change_time,json=changeTime,proto3" json:"change_time,omitempty"`
+	// The item, by id; empty for a change of a project.
+	ItemId string `protobuf:"bytes,10,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
+	// The project, by key.
+	Project string `protobuf:"bytes,11,opt,name=project,proto3" json:"project,omitempty"`
+	// It concerned somebody.
+	Notified bool `protobuf:"varint,12,opt,name=notified,proto3" json:"notified,omitempty"`
+	// The beginning of what was said, for a comment.
+	Excerpt string `protobuf:"bytes,13,opt,name=excerpt,proto3" json:"excerpt,omitempty"`
+	// The item's count of hand-overs between agents after it.
+	Reassignments int32 `protobuf:"varint,14,opt,name=reassignments,proto3" json:"reassignments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[2]
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +1343,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[2]
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +1356,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{2}
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Change) GetPosition() string {
@@ -476,145 +1422,71 @@ func (x *Change) GetChangeTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// Project is where work is filed.
-type Project struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its key, upper case.
-	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Its name, from the org chart.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// What it is for.
-	Purpose string `protobuf:"bytes,3,opt,name=purpose,proto3" json:"purpose,omitempty"`
-	// The unit that owns it, by id.
-	Unit string `protobuf:"bytes,4,opt,name=unit,proto3" json:"unit,omitempty"`
-	// The handle of the unit's lead; may be empty.
-	Lead string `protobuf:"bytes,5,opt,name=lead,proto3" json:"lead,omitempty"`
-	// Who gets what nobody was named for; empty for triage.
-	DefaultAssignee string `protobuf:"bytes,6,opt,name=default_assignee,json=defaultAssignee,proto3" json:"default_assignee,omitempty"`
-	// No new work is filed in it.
-	Archived bool `protobuf:"varint,7,opt,name=archived,proto3" json:"archived,omitempty"`
-	// Items by status group.
-	TaskCounts    *TaskCounts `protobuf:"bytes,8,opt,name=task_counts,json=taskCounts,proto3" json:"task_counts,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Project) Reset() {
-	*x = Project{}
-	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Project) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Project) ProtoMessage() {}
-
-func (x *Project) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[3]
+func (x *Change) GetItemId() string {
 	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Project.ProtoReflect.Descriptor instead.
-func (*Project) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Project) GetKey() string {
-	if x != nil {
-		return x.Key
+		return x.ItemId
 	}
 	return ""
 }
 
-func (x *Project) GetName() string {
+func (x *Change) GetProject() string {
 	if x != nil {
-		return x.Name
+		return x.Project
 	}
 	return ""
 }
 
-func (x *Project) GetPurpose() string {
+func (x *Change) GetNotified() bool {
 	if x != nil {
-		return x.Purpose
-	}
-	return ""
-}
-
-func (x *Project) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
-func (x *Project) GetLead() string {
-	if x != nil {
-		return x.Lead
-	}
-	return ""
-}
-
-func (x *Project) GetDefaultAssignee() string {
-	if x != nil {
-		return x.DefaultAssignee
-	}
-	return ""
-}
-
-func (x *Project) GetArchived() bool {
-	if x != nil {
-		return x.Archived
+		return x.Notified
 	}
 	return false
 }
 
-func (x *Project) GetTaskCounts() *TaskCounts {
+func (x *Change) GetExcerpt() string {
 	if x != nil {
-		return x.TaskCounts
+		return x.Excerpt
 	}
-	return nil
+	return ""
 }
 
-// TaskCounts counts items.
-type TaskCounts struct {
+func (x *Change) GetReassignments() int32 {
+	if x != nil {
+		return x.Reassignments
+	}
+	return 0
+}
+
+// SetChange changes a set, one way at a time.
+type SetChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Not started.
-	Todo int32 `protobuf:"varint,1,opt,name=todo,proto3" json:"todo,omitempty"`
-	// Being worked on.
-	Active int32 `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
-	// Finished or cancelled.
-	Done int32 `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
-	// Closed.
-	Closed        int32 `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
+	// Members to add.
+	Add []string `protobuf:"bytes,1,rep,name=add,proto3" json:"add,omitempty"`
+	// Members to remove.
+	Remove []string `protobuf:"bytes,2,rep,name=remove,proto3" json:"remove,omitempty"`
+	// The whole set, replacing what there is; to empty it, use `clear`.
+	Set []string `protobuf:"bytes,3,rep,name=set,proto3" json:"set,omitempty"`
+	// Empties the set.
+	Clear         bool `protobuf:"varint,4,opt,name=clear,proto3" json:"clear,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *TaskCounts) Reset() {
-	*x = TaskCounts{}
-	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[4]
+func (x *SetChange) Reset() {
+	*x = SetChange{}
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *TaskCounts) String() string {
+func (x *SetChange) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*TaskCounts) ProtoMessage() {}
+func (*SetChange) ProtoMessage() {}
 
-func (x *TaskCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[4]
+func (x *SetChange) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_item_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,44 +1497,44 @@ func (x *TaskCounts) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use TaskCounts.ProtoReflect.Descriptor instead.
-func (*TaskCounts) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{4}
+// Deprecated: Use SetChange.ProtoReflect.Descriptor instead.
+func (*SetChange) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_item_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *TaskCounts) GetTodo() int32 {
+func (x *SetChange) GetAdd() []string {
 	if x != nil {
-		return x.Todo
+		return x.Add
 	}
-	return 0
+	return nil
 }
 
-func (x *TaskCounts) GetActive() int32 {
+func (x *SetChange) GetRemove() []string {
 	if x != nil {
-		return x.Active
+		return x.Remove
 	}
-	return 0
+	return nil
 }
 
-func (x *TaskCounts) GetDone() int32 {
+func (x *SetChange) GetSet() []string {
 	if x != nil {
-		return x.Done
+		return x.Set
 	}
-	return 0
+	return nil
 }
 
-func (x *TaskCounts) GetClosed() int32 {
+func (x *SetChange) GetClear() bool {
 	if x != nil {
-		return x.Closed
+		return x.Clear
 	}
-	return 0
+	return false
 }
 
 var File_bullpen_tracker_v1_item_proto protoreflect.FileDescriptor
 
 const file_bullpen_tracker_v1_item_proto_rawDesc = "" +
 	"\n" +
-	"\x1dbullpen/tracker/v1/item.proto\x12\x12bullpen.tracker.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x05\n" +
+	"\x1dbullpen/tracker/v1/item.proto\x12\x12bullpen.tracker.v1\x1a\"bullpen/tracker/v1/checklist.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\f\n" +
 	"\bWorkItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1f\n" +
@@ -689,9 +1561,57 @@ const file_bullpen_tracker_v1_item_proto_rawDesc = "" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x127\n" +
-	"\tdone_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bdoneTimeB\a\n" +
+	"\tdone_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bdoneTime\x12\x14\n" +
+	"\x05start\x18\x17 \x01(\tR\x05start\x12\x1b\n" +
+	"\x06points\x18\x18 \x01(\x01H\x02R\x06points\x88\x01\x01\x12\x16\n" +
+	"\x06labels\x18\x19 \x03(\tR\x06labels\x12/\n" +
+	"\x06fields\x18\x1a \x01(\v2\x17.google.protobuf.StructR\x06fields\x12$\n" +
+	"\rcollaborators\x18\x1b \x03(\tR\rcollaborators\x12\x14\n" +
+	"\x05muted\x18\x1c \x03(\tR\x05muted\x12\x1d\n" +
+	"\n" +
+	"filed_unit\x18\x1d \x01(\tR\tfiledUnit\x12!\n" +
+	"\frouting_unit\x18\x1e \x01(\tR\vroutingUnit\x12\x18\n" +
+	"\ablocked\x18\x1f \x01(\bR\ablocked\x12<\n" +
+	"\n" +
+	"waiting_on\x18  \x03(\v2\x1d.bullpen.tracker.v1.WaitingOnR\twaitingOn\x12=\n" +
+	"\n" +
+	"checklists\x18! \x03(\v2\x1d.bullpen.tracker.v1.ChecklistR\n" +
+	"checklists\x12/\n" +
+	"\x05claim\x18\" \x01(\v2\x19.bullpen.tracker.v1.ClaimR\x05claim\x125\n" +
+	"\aremoval\x18# \x01(\v2\x1b.bullpen.tracker.v1.RemovalR\aremoval\x12;\n" +
+	"\vstatus_time\x18$ \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"statusTime\x12\x18\n" +
+	"\areopens\x18% \x01(\x05R\areopens\x12\x1d\n" +
+	"\n" +
+	"body_bytes\x18& \x01(\x05R\tbodyBytes\x12!\n" +
+	"\fbody_version\x18' \x01(\x05R\vbodyVersion\x12\x14\n" +
+	"\x05depth\x18( \x01(\x05R\x05depth\x12#\n" +
+	"\rsubtask_count\x18) \x01(\x05R\fsubtaskCount\x12\x14\n" +
+	"\x05flags\x18* \x03(\tR\x05flags\x129\n" +
+	"\n" +
+	"close_time\x18+ \x01(\v2\x1a.google.protobuf.TimestampR\tcloseTime\x12\x12\n" +
+	"\x04rank\x18, \x01(\tR\x04rank\x12\x1b\n" +
+	"\topen_asks\x18- \x01(\x05R\bopenAsks\x12!\n" +
+	"\fduplicate_of\x18. \x01(\tR\vduplicateOfB\a\n" +
 	"\x05_bodyB\x13\n" +
-	"\x11_estimate_minutes\"\xda\x01\n" +
+	"\x11_estimate_minutesB\t\n" +
+	"\a_points\"x\n" +
+	"\tWaitingOn\x12\x12\n" +
+	"\x04item\x18\x01 \x01(\tR\x04item\x12\x12\n" +
+	"\x04open\x18\x02 \x01(\bR\x04open\x12\x1b\n" +
+	"\tone_sided\x18\x03 \x01(\bR\boneSided\x12&\n" +
+	"\x0fone_sided_final\x18\x04 \x01(\bR\roneSidedFinal\"\\\n" +
+	"\x05Claim\x12\x16\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12;\n" +
+	"\vexpire_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"\x9e\x01\n" +
+	"\aRemoval\x12\x14\n" +
+	"\x05actor\x18\x01 \x01(\tR\x05actor\x12\x1d\n" +
+	"\n" +
+	"actor_kind\x18\x02 \x01(\tR\tactorKind\x12;\n" +
+	"\vremove_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"removeTime\x12!\n" +
+	"\fremoved_with\x18\x04 \x01(\tR\vremovedWith\"\xd6\x02\n" +
 	"\aComment\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\x12\x1f\n" +
@@ -701,7 +1621,51 @@ const file_bullpen_tracker_v1_item_proto_rawDesc = "" +
 	"\breply_to\x18\x05 \x01(\tR\areplyTo\x12\x1a\n" +
 	"\bmentions\x18\x06 \x03(\tR\bmentions\x12;\n" +
 	"\vcreate_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xad\x02\n" +
+	"createTime\x12)\n" +
+	"\x03ask\x18\b \x01(\v2\x17.bullpen.tracker.v1.AskR\x03ask\x12\x18\n" +
+	"\aanswers\x18\t \x01(\tR\aanswers\x12\x16\n" +
+	"\x06choice\x18\n" +
+	" \x01(\tR\x06choice\x12\x1d\n" +
+	"\n" +
+	"body_bytes\x18\v \x01(\x05R\tbodyBytes\"\xf7\x01\n" +
+	"\x03Ask\x12\x14\n" +
+	"\x05asked\x18\x01 \x01(\tR\x05asked\x12\x12\n" +
+	"\x04open\x18\x02 \x01(\bR\x04open\x12\x16\n" +
+	"\x06answer\x18\x03 \x01(\tR\x06answer\x12\x1f\n" +
+	"\vanswered_by\x18\x04 \x01(\tR\n" +
+	"answeredBy\x12;\n" +
+	"\vanswer_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"answerTime\x128\n" +
+	"\bdecision\x18\x06 \x01(\v2\x1c.bullpen.tracker.v1.DecisionR\bdecision\x12\x16\n" +
+	"\x06choice\x18\a \x01(\tR\x06choice\"\xa6\x02\n" +
+	"\bDecision\x12\x1a\n" +
+	"\bquestion\x18\x01 \x01(\tR\bquestion\x12<\n" +
+	"\aoptions\x18\x02 \x03(\v2\".bullpen.tracker.v1.DecisionOptionR\aoptions\x12 \n" +
+	"\vrecommended\x18\x03 \x01(\tR\vrecommended\x12\x1c\n" +
+	"\trationale\x18\x04 \x01(\tR\trationale\x128\n" +
+	"\bevidence\x18\x05 \x03(\v2\x1c.bullpen.tracker.v1.EvidenceR\bevidence\x12\x12\n" +
+	"\x04role\x18\x06 \x01(\tR\x04role\x122\n" +
+	"\x06inform\x18\a \x01(\v2\x1a.bullpen.tracker.v1.InformR\x06inform\"N\n" +
+	"\x0eDecisionOption\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05label\x18\x02 \x01(\tR\x05label\x12\x16\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"F\n" +
+	"\bEvidence\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
+	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x14\n" +
+	"\x05label\x18\x03 \x01(\tR\x05label\"<\n" +
+	"\x06Inform\x12\x18\n" +
+	"\asurface\x18\x01 \x01(\tR\asurface\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\tR\achannel\"\xc5\x01\n" +
+	"\bRelation\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\x12\x14\n" +
+	"\x05title\x18\x03 \x01(\tR\x05title\x12\x16\n" +
+	"\x06status\x18\x04 \x01(\tR\x06status\x12\x12\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\x12\x16\n" +
+	"\x06author\x18\x06 \x01(\tR\x06author\x12;\n" +
+	"\vcreate_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\"\xbc\x03\n" +
 	"\x06Change\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\tR\bposition\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
@@ -714,23 +1678,18 @@ const file_bullpen_tracker_v1_item_proto_rawDesc = "" +
 	"\aturn_id\x18\a \x01(\tR\x06turnId\x12\x18\n" +
 	"\aversion\x18\b \x01(\x05R\aversion\x12;\n" +
 	"\vchange_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"changeTime\"\xf9\x01\n" +
-	"\aProject\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\apurpose\x18\x03 \x01(\tR\apurpose\x12\x12\n" +
-	"\x04unit\x18\x04 \x01(\tR\x04unit\x12\x12\n" +
-	"\x04lead\x18\x05 \x01(\tR\x04lead\x12)\n" +
-	"\x10default_assignee\x18\x06 \x01(\tR\x0fdefaultAssignee\x12\x1a\n" +
-	"\barchived\x18\a \x01(\bR\barchived\x12?\n" +
-	"\vtask_counts\x18\b \x01(\v2\x1e.bullpen.tracker.v1.TaskCountsR\n" +
-	"taskCounts\"d\n" +
-	"\n" +
-	"TaskCounts\x12\x12\n" +
-	"\x04todo\x18\x01 \x01(\x05R\x04todo\x12\x16\n" +
-	"\x06active\x18\x02 \x01(\x05R\x06active\x12\x12\n" +
-	"\x04done\x18\x03 \x01(\x05R\x04done\x12\x16\n" +
-	"\x06closed\x18\x04 \x01(\x05R\x06closedB\xcc\x01\n" +
+	"changeTime\x12\x17\n" +
+	"\aitem_id\x18\n" +
+	" \x01(\tR\x06itemId\x12\x18\n" +
+	"\aproject\x18\v \x01(\tR\aproject\x12\x1a\n" +
+	"\bnotified\x18\f \x01(\bR\bnotified\x12\x18\n" +
+	"\aexcerpt\x18\r \x01(\tR\aexcerpt\x12$\n" +
+	"\rreassignments\x18\x0e \x01(\x05R\rreassignments\"]\n" +
+	"\tSetChange\x12\x10\n" +
+	"\x03add\x18\x01 \x03(\tR\x03add\x12\x16\n" +
+	"\x06remove\x18\x02 \x03(\tR\x06remove\x12\x10\n" +
+	"\x03set\x18\x03 \x03(\tR\x03set\x12\x14\n" +
+	"\x05clear\x18\x04 \x01(\bR\x05clearB\xcc\x01\n" +
 	"\x16com.bullpen.tracker.v1B\tItemProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1;trackerv1\xa2\x02\x03BTX\xaa\x02\x12Bullpen.Tracker.V1\xca\x02\x12Bullpen\\Tracker\\V1\xe2\x02\x1eBullpen\\Tracker\\V1\\GPBMetadata\xea\x02\x14Bullpen::Tracker::V1b\x06proto3"
 
 var (
@@ -745,29 +1704,53 @@ func file_bullpen_tracker_v1_item_proto_rawDescGZIP() []byte {
 	return file_bullpen_tracker_v1_item_proto_rawDescData
 }
 
-var file_bullpen_tracker_v1_item_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_bullpen_tracker_v1_item_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_bullpen_tracker_v1_item_proto_goTypes = []any{
 	(*WorkItem)(nil),              // 0: bullpen.tracker.v1.WorkItem
-	(*Comment)(nil),               // 1: bullpen.tracker.v1.Comment
-	(*Change)(nil),                // 2: bullpen.tracker.v1.Change
-	(*Project)(nil),               // 3: bullpen.tracker.v1.Project
-	(*TaskCounts)(nil),            // 4: bullpen.tracker.v1.TaskCounts
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 6: google.protobuf.Struct
+	(*WaitingOn)(nil),             // 1: bullpen.tracker.v1.WaitingOn
+	(*Claim)(nil),                 // 2: bullpen.tracker.v1.Claim
+	(*Removal)(nil),               // 3: bullpen.tracker.v1.Removal
+	(*Comment)(nil),               // 4: bullpen.tracker.v1.Comment
+	(*Ask)(nil),                   // 5: bullpen.tracker.v1.Ask
+	(*Decision)(nil),              // 6: bullpen.tracker.v1.Decision
+	(*DecisionOption)(nil),        // 7: bullpen.tracker.v1.DecisionOption
+	(*Evidence)(nil),              // 8: bullpen.tracker.v1.Evidence
+	(*Inform)(nil),                // 9: bullpen.tracker.v1.Inform
+	(*Relation)(nil),              // 10: bullpen.tracker.v1.Relation
+	(*Change)(nil),                // 11: bullpen.tracker.v1.Change
+	(*SetChange)(nil),             // 12: bullpen.tracker.v1.SetChange
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 14: google.protobuf.Struct
+	(*Checklist)(nil),             // 15: bullpen.tracker.v1.Checklist
 }
 var file_bullpen_tracker_v1_item_proto_depIdxs = []int32{
-	5, // 0: bullpen.tracker.v1.WorkItem.create_time:type_name -> google.protobuf.Timestamp
-	5, // 1: bullpen.tracker.v1.WorkItem.update_time:type_name -> google.protobuf.Timestamp
-	5, // 2: bullpen.tracker.v1.WorkItem.done_time:type_name -> google.protobuf.Timestamp
-	5, // 3: bullpen.tracker.v1.Comment.create_time:type_name -> google.protobuf.Timestamp
-	6, // 4: bullpen.tracker.v1.Change.fields:type_name -> google.protobuf.Struct
-	5, // 5: bullpen.tracker.v1.Change.change_time:type_name -> google.protobuf.Timestamp
-	4, // 6: bullpen.tracker.v1.Project.task_counts:type_name -> bullpen.tracker.v1.TaskCounts
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	13, // 0: bullpen.tracker.v1.WorkItem.create_time:type_name -> google.protobuf.Timestamp
+	13, // 1: bullpen.tracker.v1.WorkItem.update_time:type_name -> google.protobuf.Timestamp
+	13, // 2: bullpen.tracker.v1.WorkItem.done_time:type_name -> google.protobuf.Timestamp
+	14, // 3: bullpen.tracker.v1.WorkItem.fields:type_name -> google.protobuf.Struct
+	1,  // 4: bullpen.tracker.v1.WorkItem.waiting_on:type_name -> bullpen.tracker.v1.WaitingOn
+	15, // 5: bullpen.tracker.v1.WorkItem.checklists:type_name -> bullpen.tracker.v1.Checklist
+	2,  // 6: bullpen.tracker.v1.WorkItem.claim:type_name -> bullpen.tracker.v1.Claim
+	3,  // 7: bullpen.tracker.v1.WorkItem.removal:type_name -> bullpen.tracker.v1.Removal
+	13, // 8: bullpen.tracker.v1.WorkItem.status_time:type_name -> google.protobuf.Timestamp
+	13, // 9: bullpen.tracker.v1.WorkItem.close_time:type_name -> google.protobuf.Timestamp
+	13, // 10: bullpen.tracker.v1.Claim.expire_time:type_name -> google.protobuf.Timestamp
+	13, // 11: bullpen.tracker.v1.Removal.remove_time:type_name -> google.protobuf.Timestamp
+	13, // 12: bullpen.tracker.v1.Comment.create_time:type_name -> google.protobuf.Timestamp
+	5,  // 13: bullpen.tracker.v1.Comment.ask:type_name -> bullpen.tracker.v1.Ask
+	13, // 14: bullpen.tracker.v1.Ask.answer_time:type_name -> google.protobuf.Timestamp
+	6,  // 15: bullpen.tracker.v1.Ask.decision:type_name -> bullpen.tracker.v1.Decision
+	7,  // 16: bullpen.tracker.v1.Decision.options:type_name -> bullpen.tracker.v1.DecisionOption
+	8,  // 17: bullpen.tracker.v1.Decision.evidence:type_name -> bullpen.tracker.v1.Evidence
+	9,  // 18: bullpen.tracker.v1.Decision.inform:type_name -> bullpen.tracker.v1.Inform
+	13, // 19: bullpen.tracker.v1.Relation.create_time:type_name -> google.protobuf.Timestamp
+	14, // 20: bullpen.tracker.v1.Change.fields:type_name -> google.protobuf.Struct
+	13, // 21: bullpen.tracker.v1.Change.change_time:type_name -> google.protobuf.Timestamp
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_tracker_v1_item_proto_init() }
@@ -775,6 +1758,7 @@ func file_bullpen_tracker_v1_item_proto_init() {
 	if File_bullpen_tracker_v1_item_proto != nil {
 		return
 	}
+	file_bullpen_tracker_v1_checklist_proto_init()
 	file_bullpen_tracker_v1_item_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -782,7 +1766,7 @@ func file_bullpen_tracker_v1_item_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_tracker_v1_item_proto_rawDesc), len(file_bullpen_tracker_v1_item_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,7 +22,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ItemEvent is a fact about work items. Topic `bullpen.tracker.item.v1`; the key is the item's id.
+// ItemEvent is a fact about work items. Topic `bullpen.tracker.item.v1`; the key is the item's id, or the project's key for a fact about
+// a project.
 type ItemEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique to the fact.
@@ -38,6 +39,8 @@ type ItemEvent struct {
 	//	*ItemEvent_ItemCreated
 	//	*ItemEvent_ItemUpdated
 	//	*ItemEvent_ItemCommented
+	//	*ItemEvent_ProjectChanged
+	//	*ItemEvent_ItemPurged
 	Fact          isItemEvent_Fact `protobuf_oneof:"fact"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -128,6 +131,24 @@ func (x *ItemEvent) GetItemCommented() *ItemCommented {
 	return nil
 }
 
+func (x *ItemEvent) GetProjectChanged() *ProjectChanged {
+	if x != nil {
+		if x, ok := x.Fact.(*ItemEvent_ProjectChanged); ok {
+			return x.ProjectChanged
+		}
+	}
+	return nil
+}
+
+func (x *ItemEvent) GetItemPurged() *ItemPurged {
+	if x != nil {
+		if x, ok := x.Fact.(*ItemEvent_ItemPurged); ok {
+			return x.ItemPurged
+		}
+	}
+	return nil
+}
+
 type isItemEvent_Fact interface {
 	isItemEvent_Fact()
 }
@@ -147,11 +168,25 @@ type ItemEvent_ItemCommented struct {
 	ItemCommented *ItemCommented `protobuf:"bytes,6,opt,name=item_commented,json=itemCommented,proto3,oneof"`
 }
 
+type ItemEvent_ProjectChanged struct {
+	// A project, one of its files or views, or somebody's own record changed.
+	ProjectChanged *ProjectChanged `protobuf:"bytes,7,opt,name=project_changed,json=projectChanged,proto3,oneof"`
+}
+
+type ItemEvent_ItemPurged struct {
+	// An item was destroyed for ever.
+	ItemPurged *ItemPurged `protobuf:"bytes,8,opt,name=item_purged,json=itemPurged,proto3,oneof"`
+}
+
 func (*ItemEvent_ItemCreated) isItemEvent_Fact() {}
 
 func (*ItemEvent_ItemUpdated) isItemEvent_Fact() {}
 
 func (*ItemEvent_ItemCommented) isItemEvent_Fact() {}
+
+func (*ItemEvent_ProjectChanged) isItemEvent_Fact() {}
+
+func (*ItemEvent_ItemPurged) isItemEvent_Fact() {}
 
 // ItemCreated says that an item was filed.
 type ItemCreated struct {
@@ -373,7 +408,16 @@ type RoutingSnapshot struct {
 	// The lead of the project's unit.
 	Lead string `protobuf:"bytes,7,opt,name=lead,proto3" json:"lead,omitempty"`
 	// Why it was handed on.
-	Reason        string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Everybody whom the change concerns, one entry for each reason; the actor may be among them. Whoever reads them decides who is told,
+	// and tells each person once, by the strongest reason.
+	Concerns []*Concern `protobuf:"bytes,9,rep,name=concerns,proto3" json:"concerns,omitempty"`
+	// The lead of the unit that the item is routed to.
+	RoutingLead string `protobuf:"bytes,10,opt,name=routing_lead,json=routingLead,proto3" json:"routing_lead,omitempty"`
+	// Who wants to hear nothing of it.
+	Muted []string `protobuf:"bytes,11,rep,name=muted,proto3" json:"muted,omitempty"`
+	// The actor's other name: the token's when a person's seat acts through one.
+	ActorToken    string `protobuf:"bytes,12,opt,name=actor_token,json=actorToken,proto3" json:"actor_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -464,11 +508,268 @@ func (x *RoutingSnapshot) GetReason() string {
 	return ""
 }
 
+func (x *RoutingSnapshot) GetConcerns() []*Concern {
+	if x != nil {
+		return x.Concerns
+	}
+	return nil
+}
+
+func (x *RoutingSnapshot) GetRoutingLead() string {
+	if x != nil {
+		return x.RoutingLead
+	}
+	return ""
+}
+
+func (x *RoutingSnapshot) GetMuted() []string {
+	if x != nil {
+		return x.Muted
+	}
+	return nil
+}
+
+func (x *RoutingSnapshot) GetActorToken() string {
+	if x != nil {
+		return x.ActorToken
+	}
+	return ""
+}
+
+// Concern says why a change concerns somebody.
+type Concern struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The handle.
+	Handle string `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
+	// `mention`, `asked`, `answered`, `blocking`, `unblocked`, `prioritised`, `assignee`, `unassigned`, `reporter`, `thread`, `routed_to`,
+	// `parent_assignee`, `checklist`, `collaborator`, `watcher`, `unwatched`, `purged` or `lead_fallback`.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Something is owed: an answer or the work itself.
+	Addressed bool `protobuf:"varint,3,opt,name=addressed,proto3" json:"addressed,omitempty"`
+	// The item that it is about, by id, when that is not the event's own.
+	AboutId string `protobuf:"bytes,4,opt,name=about_id,json=aboutId,proto3" json:"about_id,omitempty"`
+	// That item's key.
+	AboutKey string `protobuf:"bytes,5,opt,name=about_key,json=aboutKey,proto3" json:"about_key,omitempty"`
+	// That item's title.
+	AboutTitle    string `protobuf:"bytes,6,opt,name=about_title,json=aboutTitle,proto3" json:"about_title,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Concern) Reset() {
+	*x = Concern{}
+	mi := &file_bullpen_tracker_v1_tracker_events_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Concern) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Concern) ProtoMessage() {}
+
+func (x *Concern) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_events_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Concern.ProtoReflect.Descriptor instead.
+func (*Concern) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_events_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Concern) GetHandle() string {
+	if x != nil {
+		return x.Handle
+	}
+	return ""
+}
+
+func (x *Concern) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Concern) GetAddressed() bool {
+	if x != nil {
+		return x.Addressed
+	}
+	return false
+}
+
+func (x *Concern) GetAboutId() string {
+	if x != nil {
+		return x.AboutId
+	}
+	return ""
+}
+
+func (x *Concern) GetAboutKey() string {
+	if x != nil {
+		return x.AboutKey
+	}
+	return ""
+}
+
+func (x *Concern) GetAboutTitle() string {
+	if x != nil {
+		return x.AboutTitle
+	}
+	return ""
+}
+
+// ProjectChanged says that a project, one of its files or views, or somebody's own record changed.
+type ProjectChanged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The project's key; empty for the whole workspace.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// The history row.
+	Change        *Change `protobuf:"bytes,2,opt,name=change,proto3" json:"change,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProjectChanged) Reset() {
+	*x = ProjectChanged{}
+	mi := &file_bullpen_tracker_v1_tracker_events_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProjectChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProjectChanged) ProtoMessage() {}
+
+func (x *ProjectChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_events_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProjectChanged.ProtoReflect.Descriptor instead.
+func (*ProjectChanged) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_events_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ProjectChanged) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *ProjectChanged) GetChange() *Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+// ItemPurged says that an item was destroyed for ever. It carries nothing of what it said.
+type ItemPurged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id.
+	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
+	// The key it had.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Its project.
+	Project string `protobuf:"bytes,3,opt,name=project,proto3" json:"project,omitempty"`
+	// The history row.
+	Change *Change `protobuf:"bytes,4,opt,name=change,proto3" json:"change,omitempty"`
+	// Whom it concerns: the project's lead alone.
+	Routing       *RoutingSnapshot `protobuf:"bytes,5,opt,name=routing,proto3" json:"routing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemPurged) Reset() {
+	*x = ItemPurged{}
+	mi := &file_bullpen_tracker_v1_tracker_events_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemPurged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemPurged) ProtoMessage() {}
+
+func (x *ItemPurged) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_events_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemPurged.ProtoReflect.Descriptor instead.
+func (*ItemPurged) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_events_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ItemPurged) GetItemId() string {
+	if x != nil {
+		return x.ItemId
+	}
+	return ""
+}
+
+func (x *ItemPurged) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ItemPurged) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *ItemPurged) GetChange() *Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *ItemPurged) GetRouting() *RoutingSnapshot {
+	if x != nil {
+		return x.Routing
+	}
+	return nil
+}
+
 var File_bullpen_tracker_v1_tracker_events_proto protoreflect.FileDescriptor
 
 const file_bullpen_tracker_v1_tracker_events_proto_rawDesc = "" +
 	"\n" +
-	"'bullpen/tracker/v1/tracker_events.proto\x12\x12bullpen.tracker.v1\x1a\x1dbullpen/tracker/v1/item.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdd\x02\n" +
+	"'bullpen/tracker/v1/tracker_events.proto\x12\x12bullpen.tracker.v1\x1a\x1dbullpen/tracker/v1/item.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\x03\n" +
 	"\tItemEvent\x12\x19\n" +
 	"\bevent_id\x18\x01 \x01(\tR\aeventId\x129\n" +
 	"\n" +
@@ -476,7 +777,10 @@ const file_bullpen_tracker_v1_tracker_events_proto_rawDesc = "" +
 	"\bsequence\x18\x03 \x01(\x03R\bsequence\x12D\n" +
 	"\fitem_created\x18\x04 \x01(\v2\x1f.bullpen.tracker.v1.ItemCreatedH\x00R\vitemCreated\x12D\n" +
 	"\fitem_updated\x18\x05 \x01(\v2\x1f.bullpen.tracker.v1.ItemUpdatedH\x00R\vitemUpdated\x12J\n" +
-	"\x0eitem_commented\x18\x06 \x01(\v2!.bullpen.tracker.v1.ItemCommentedH\x00R\ritemCommentedB\x06\n" +
+	"\x0eitem_commented\x18\x06 \x01(\v2!.bullpen.tracker.v1.ItemCommentedH\x00R\ritemCommented\x12M\n" +
+	"\x0fproject_changed\x18\a \x01(\v2\".bullpen.tracker.v1.ProjectChangedH\x00R\x0eprojectChanged\x12A\n" +
+	"\vitem_purged\x18\b \x01(\v2\x1e.bullpen.tracker.v1.ItemPurgedH\x00R\n" +
+	"itemPurgedB\x06\n" +
 	"\x04fact\"\xb2\x01\n" +
 	"\vItemCreated\x120\n" +
 	"\x04item\x18\x01 \x01(\v2\x1c.bullpen.tracker.v1.WorkItemR\x04item\x122\n" +
@@ -490,7 +794,7 @@ const file_bullpen_tracker_v1_tracker_events_proto_rawDesc = "" +
 	"\x04item\x18\x01 \x01(\v2\x1c.bullpen.tracker.v1.WorkItemR\x04item\x125\n" +
 	"\acomment\x18\x02 \x01(\v2\x1b.bullpen.tracker.v1.CommentR\acomment\x122\n" +
 	"\x06change\x18\x03 \x01(\v2\x1a.bullpen.tracker.v1.ChangeR\x06change\x12=\n" +
-	"\arouting\x18\x04 \x01(\v2#.bullpen.tracker.v1.RoutingSnapshotR\arouting\"\xf2\x01\n" +
+	"\arouting\x18\x04 \x01(\v2#.bullpen.tracker.v1.RoutingSnapshotR\arouting\"\x85\x03\n" +
 	"\x0fRoutingSnapshot\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12\x1a\n" +
 	"\bassignee\x18\x02 \x01(\tR\bassignee\x12+\n" +
@@ -499,7 +803,31 @@ const file_bullpen_tracker_v1_tracker_events_proto_rawDesc = "" +
 	"\bwatchers\x18\x05 \x03(\tR\bwatchers\x12\x1c\n" +
 	"\tmentioned\x18\x06 \x03(\tR\tmentioned\x12\x12\n" +
 	"\x04lead\x18\a \x01(\tR\x04lead\x12\x16\n" +
-	"\x06reason\x18\b \x01(\tR\x06reasonB\xd5\x01\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x127\n" +
+	"\bconcerns\x18\t \x03(\v2\x1b.bullpen.tracker.v1.ConcernR\bconcerns\x12!\n" +
+	"\frouting_lead\x18\n" +
+	" \x01(\tR\vroutingLead\x12\x14\n" +
+	"\x05muted\x18\v \x03(\tR\x05muted\x12\x1f\n" +
+	"\vactor_token\x18\f \x01(\tR\n" +
+	"actorToken\"\xb0\x01\n" +
+	"\aConcern\x12\x16\n" +
+	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1c\n" +
+	"\taddressed\x18\x03 \x01(\bR\taddressed\x12\x19\n" +
+	"\babout_id\x18\x04 \x01(\tR\aaboutId\x12\x1b\n" +
+	"\tabout_key\x18\x05 \x01(\tR\baboutKey\x12\x1f\n" +
+	"\vabout_title\x18\x06 \x01(\tR\n" +
+	"aboutTitle\"^\n" +
+	"\x0eProjectChanged\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x122\n" +
+	"\x06change\x18\x02 \x01(\v2\x1a.bullpen.tracker.v1.ChangeR\x06change\"\xc4\x01\n" +
+	"\n" +
+	"ItemPurged\x12\x17\n" +
+	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x18\n" +
+	"\aproject\x18\x03 \x01(\tR\aproject\x122\n" +
+	"\x06change\x18\x04 \x01(\v2\x1a.bullpen.tracker.v1.ChangeR\x06change\x12=\n" +
+	"\arouting\x18\x05 \x01(\v2#.bullpen.tracker.v1.RoutingSnapshotR\aroutingB\xd5\x01\n" +
 	"\x16com.bullpen.tracker.v1B\x12TrackerEventsProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1;trackerv1\xa2\x02\x03BTX\xaa\x02\x12Bullpen.Tracker.V1\xca\x02\x12Bullpen\\Tracker\\V1\xe2\x02\x1eBullpen\\Tracker\\V1\\GPBMetadata\xea\x02\x14Bullpen::Tracker::V1b\x06proto3"
 
 var (
@@ -514,38 +842,47 @@ func file_bullpen_tracker_v1_tracker_events_proto_rawDescGZIP() []byte {
 	return file_bullpen_tracker_v1_tracker_events_proto_rawDescData
 }
 
-var file_bullpen_tracker_v1_tracker_events_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_bullpen_tracker_v1_tracker_events_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_bullpen_tracker_v1_tracker_events_proto_goTypes = []any{
 	(*ItemEvent)(nil),             // 0: bullpen.tracker.v1.ItemEvent
 	(*ItemCreated)(nil),           // 1: bullpen.tracker.v1.ItemCreated
 	(*ItemUpdated)(nil),           // 2: bullpen.tracker.v1.ItemUpdated
 	(*ItemCommented)(nil),         // 3: bullpen.tracker.v1.ItemCommented
 	(*RoutingSnapshot)(nil),       // 4: bullpen.tracker.v1.RoutingSnapshot
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(*WorkItem)(nil),              // 6: bullpen.tracker.v1.WorkItem
-	(*Change)(nil),                // 7: bullpen.tracker.v1.Change
-	(*Comment)(nil),               // 8: bullpen.tracker.v1.Comment
+	(*Concern)(nil),               // 5: bullpen.tracker.v1.Concern
+	(*ProjectChanged)(nil),        // 6: bullpen.tracker.v1.ProjectChanged
+	(*ItemPurged)(nil),            // 7: bullpen.tracker.v1.ItemPurged
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*WorkItem)(nil),              // 9: bullpen.tracker.v1.WorkItem
+	(*Change)(nil),                // 10: bullpen.tracker.v1.Change
+	(*Comment)(nil),               // 11: bullpen.tracker.v1.Comment
 }
 var file_bullpen_tracker_v1_tracker_events_proto_depIdxs = []int32{
-	5,  // 0: bullpen.tracker.v1.ItemEvent.occur_time:type_name -> google.protobuf.Timestamp
+	8,  // 0: bullpen.tracker.v1.ItemEvent.occur_time:type_name -> google.protobuf.Timestamp
 	1,  // 1: bullpen.tracker.v1.ItemEvent.item_created:type_name -> bullpen.tracker.v1.ItemCreated
 	2,  // 2: bullpen.tracker.v1.ItemEvent.item_updated:type_name -> bullpen.tracker.v1.ItemUpdated
 	3,  // 3: bullpen.tracker.v1.ItemEvent.item_commented:type_name -> bullpen.tracker.v1.ItemCommented
-	6,  // 4: bullpen.tracker.v1.ItemCreated.item:type_name -> bullpen.tracker.v1.WorkItem
-	7,  // 5: bullpen.tracker.v1.ItemCreated.change:type_name -> bullpen.tracker.v1.Change
-	4,  // 6: bullpen.tracker.v1.ItemCreated.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
-	6,  // 7: bullpen.tracker.v1.ItemUpdated.item:type_name -> bullpen.tracker.v1.WorkItem
-	7,  // 8: bullpen.tracker.v1.ItemUpdated.change:type_name -> bullpen.tracker.v1.Change
-	4,  // 9: bullpen.tracker.v1.ItemUpdated.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
-	6,  // 10: bullpen.tracker.v1.ItemCommented.item:type_name -> bullpen.tracker.v1.WorkItem
-	8,  // 11: bullpen.tracker.v1.ItemCommented.comment:type_name -> bullpen.tracker.v1.Comment
-	7,  // 12: bullpen.tracker.v1.ItemCommented.change:type_name -> bullpen.tracker.v1.Change
-	4,  // 13: bullpen.tracker.v1.ItemCommented.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	6,  // 4: bullpen.tracker.v1.ItemEvent.project_changed:type_name -> bullpen.tracker.v1.ProjectChanged
+	7,  // 5: bullpen.tracker.v1.ItemEvent.item_purged:type_name -> bullpen.tracker.v1.ItemPurged
+	9,  // 6: bullpen.tracker.v1.ItemCreated.item:type_name -> bullpen.tracker.v1.WorkItem
+	10, // 7: bullpen.tracker.v1.ItemCreated.change:type_name -> bullpen.tracker.v1.Change
+	4,  // 8: bullpen.tracker.v1.ItemCreated.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
+	9,  // 9: bullpen.tracker.v1.ItemUpdated.item:type_name -> bullpen.tracker.v1.WorkItem
+	10, // 10: bullpen.tracker.v1.ItemUpdated.change:type_name -> bullpen.tracker.v1.Change
+	4,  // 11: bullpen.tracker.v1.ItemUpdated.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
+	9,  // 12: bullpen.tracker.v1.ItemCommented.item:type_name -> bullpen.tracker.v1.WorkItem
+	11, // 13: bullpen.tracker.v1.ItemCommented.comment:type_name -> bullpen.tracker.v1.Comment
+	10, // 14: bullpen.tracker.v1.ItemCommented.change:type_name -> bullpen.tracker.v1.Change
+	4,  // 15: bullpen.tracker.v1.ItemCommented.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
+	5,  // 16: bullpen.tracker.v1.RoutingSnapshot.concerns:type_name -> bullpen.tracker.v1.Concern
+	10, // 17: bullpen.tracker.v1.ProjectChanged.change:type_name -> bullpen.tracker.v1.Change
+	10, // 18: bullpen.tracker.v1.ItemPurged.change:type_name -> bullpen.tracker.v1.Change
+	4,  // 19: bullpen.tracker.v1.ItemPurged.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_tracker_v1_tracker_events_proto_init() }
@@ -558,6 +895,8 @@ func file_bullpen_tracker_v1_tracker_events_proto_init() {
 		(*ItemEvent_ItemCreated)(nil),
 		(*ItemEvent_ItemUpdated)(nil),
 		(*ItemEvent_ItemCommented)(nil),
+		(*ItemEvent_ProjectChanged)(nil),
+		(*ItemEvent_ItemPurged)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -565,7 +904,7 @@ func file_bullpen_tracker_v1_tracker_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_tracker_v1_tracker_events_proto_rawDesc), len(file_bullpen_tracker_v1_tracker_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -11,6 +11,8 @@ import (
 	_ "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -32,7 +34,7 @@ type CreateWorkItemRequest struct {
 	Body string `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
 	// The project's key, such as `OPS`; your own unit's when left out.
 	Project string `protobuf:"bytes,3,opt,name=project,proto3" json:"project,omitempty"`
-	// What kind of work it is.
+	// What kind of work it is: task, bug, epic, story, spike, chore, milestone, or one that `get_work_catalogue` lists.
 	Type string `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
 	// Where it starts.
 	Status string `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
@@ -42,12 +44,32 @@ type CreateWorkItemRequest struct {
 	Priority string `protobuf:"bytes,7,opt,name=priority,proto3" json:"priority,omitempty"`
 	// The item that this one is part of, by key or id, in the same project.
 	Parent string `protobuf:"bytes,8,opt,name=parent,proto3" json:"parent,omitempty"`
-	// The day it is due, `2026-03-01`, cut at the company's midnight.
+	// When it is due: a day `2026-03-01`, cut at the company's midnight, or a time.
 	Due string `protobuf:"bytes,9,opt,name=due,proto3" json:"due,omitempty"`
 	// Minutes of work.
 	EstimateMinutes *int32 `protobuf:"varint,10,opt,name=estimate_minutes,json=estimateMinutes,proto3,oneof" json:"estimate_minutes,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// When it is to begin: a day or a time.
+	Start string `protobuf:"bytes,11,opt,name=start,proto3" json:"start,omitempty"`
+	// How big it is, in whatever the team counts.
+	Points *float64 `protobuf:"fixed64,12,opt,name=points,proto3,oneof" json:"points,omitempty"`
+	// Slugs of labels, as `describe_project` lists them.
+	Labels []string `protobuf:"bytes,13,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Declare the labels that the project does not have yet.
+	LabelsCreateMissing bool `protobuf:"varint,14,opt,name=labels_create_missing,json=labelsCreateMissing,proto3" json:"labels_create_missing,omitempty"`
+	// Custom fields by slug, as `describe_project` lists them.
+	Fields *structpb.Struct `protobuf:"bytes,15,opt,name=fields,proto3" json:"fields,omitempty"`
+	// The unit it is for, by id or name; the project's when left out.
+	Unit string `protobuf:"bytes,16,opt,name=unit,proto3" json:"unit,omitempty"`
+	// Items that must be finished first, by key or id.
+	WaitingOn []string `protobuf:"bytes,17,rep,name=waiting_on,json=waitingOn,proto3" json:"waiting_on,omitempty"`
+	// Files it as a question to this colleague, who owes an answer: a handle, a role name or a contact id.
+	Ask string `protobuf:"bytes,18,opt,name=ask,proto3" json:"ask,omitempty"`
+	// The choice to make; only with `ask`.
+	Decision *Decision `protobuf:"bytes,19,opt,name=decision,proto3" json:"decision,omitempty"`
+	// File it although an open item of the same title is there.
+	EvenIfExists  bool `protobuf:"varint,20,opt,name=even_if_exists,json=evenIfExists,proto3" json:"even_if_exists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateWorkItemRequest) Reset() {
@@ -150,10 +172,80 @@ func (x *CreateWorkItemRequest) GetEstimateMinutes() int32 {
 	return 0
 }
 
+func (x *CreateWorkItemRequest) GetStart() string {
+	if x != nil {
+		return x.Start
+	}
+	return ""
+}
+
+func (x *CreateWorkItemRequest) GetPoints() float64 {
+	if x != nil && x.Points != nil {
+		return *x.Points
+	}
+	return 0
+}
+
+func (x *CreateWorkItemRequest) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *CreateWorkItemRequest) GetLabelsCreateMissing() bool {
+	if x != nil {
+		return x.LabelsCreateMissing
+	}
+	return false
+}
+
+func (x *CreateWorkItemRequest) GetFields() *structpb.Struct {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *CreateWorkItemRequest) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *CreateWorkItemRequest) GetWaitingOn() []string {
+	if x != nil {
+		return x.WaitingOn
+	}
+	return nil
+}
+
+func (x *CreateWorkItemRequest) GetAsk() string {
+	if x != nil {
+		return x.Ask
+	}
+	return ""
+}
+
+func (x *CreateWorkItemRequest) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *CreateWorkItemRequest) GetEvenIfExists() bool {
+	if x != nil {
+		return x.EvenIfExists
+	}
+	return false
+}
+
 // CreateWorkItemResponse is the receipt of a new item.
 type CreateWorkItemResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// `applied`.
+	// `applied`, or `pending` when searches do not show it yet.
 	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// Where it is durable.
 	Position string `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
@@ -168,7 +260,17 @@ type CreateWorkItemResponse struct {
 	// Who has it; empty when it waits for triage.
 	Assignee string `protobuf:"bytes,7,opt,name=assignee,proto3" json:"assignee,omitempty"`
 	// What else to know.
-	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Slugs of the labels that were declared for it.
+	LabelsCreated []string `protobuf:"bytes,9,rep,name=labels_created,json=labelsCreated,proto3" json:"labels_created,omitempty"`
+	// Who is asked; empty when nobody is.
+	Asked string `protobuf:"bytes,10,opt,name=asked,proto3" json:"asked,omitempty"`
+	// The question's comment; empty when nobody is asked.
+	CommentId string `protobuf:"bytes,11,opt,name=comment_id,json=commentId,proto3" json:"comment_id,omitempty"`
+	// The choice as it stands; absent when there is none.
+	Decision *Decision `protobuf:"bytes,12,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Open items that may be about the same thing, by key and title.
+	Similar       []*SimilarItem `protobuf:"bytes,13,rep,name=similar,proto3" json:"similar,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -259,22 +361,127 @@ func (x *CreateWorkItemResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *CreateWorkItemResponse) GetLabelsCreated() []string {
+	if x != nil {
+		return x.LabelsCreated
+	}
+	return nil
+}
+
+func (x *CreateWorkItemResponse) GetAsked() string {
+	if x != nil {
+		return x.Asked
+	}
+	return ""
+}
+
+func (x *CreateWorkItemResponse) GetCommentId() string {
+	if x != nil {
+		return x.CommentId
+	}
+	return ""
+}
+
+func (x *CreateWorkItemResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *CreateWorkItemResponse) GetSimilar() []*SimilarItem {
+	if x != nil {
+		return x.Similar
+	}
+	return nil
+}
+
+// SimilarItem is an item that may be about the same thing.
+type SimilarItem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its key.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Its title.
+	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	// Where it stands.
+	Status        string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SimilarItem) Reset() {
+	*x = SimilarItem{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimilarItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimilarItem) ProtoMessage() {}
+
+func (x *SimilarItem) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimilarItem.ProtoReflect.Descriptor instead.
+func (*SimilarItem) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SimilarItem) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *SimilarItem) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *SimilarItem) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
 // GetWorkItemRequest names an item.
 type GetWorkItemRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its key, a former key, or its id.
 	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// What to bring beside the item; both when left out.
+	// What to bring beside the item; all of them when left out.
 	Include []string `protobuf:"bytes,2,rep,name=include,proto3" json:"include,omitempty"`
 	// Earlier comments, from the answer before.
 	CommentsCursor string `protobuf:"bytes,3,opt,name=comments_cursor,json=commentsCursor,proto3" json:"comments_cursor,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// One comment, whole, by id; nothing else is brought unless `include` says so.
+	Comment string `protobuf:"bytes,4,opt,name=comment,proto3" json:"comment,omitempty"`
+	// The whole description; nothing else is brought unless `include` says so.
+	Body bool `protobuf:"varint,5,opt,name=body,proto3" json:"body,omitempty"`
+	// Serve from no earlier than this place in the order of writes.
+	MinPosition   string `protobuf:"bytes,6,opt,name=min_position,json=minPosition,proto3" json:"min_position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetWorkItemRequest) Reset() {
 	*x = GetWorkItemRequest{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[2]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -286,7 +493,7 @@ func (x *GetWorkItemRequest) String() string {
 func (*GetWorkItemRequest) ProtoMessage() {}
 
 func (x *GetWorkItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[2]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -299,7 +506,7 @@ func (x *GetWorkItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkItemRequest.ProtoReflect.Descriptor instead.
 func (*GetWorkItemRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{2}
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetWorkItemRequest) GetItem() string {
@@ -323,26 +530,57 @@ func (x *GetWorkItemRequest) GetCommentsCursor() string {
 	return ""
 }
 
-// GetWorkItemResponse is an item, whole.
+func (x *GetWorkItemRequest) GetComment() string {
+	if x != nil {
+		return x.Comment
+	}
+	return ""
+}
+
+func (x *GetWorkItemRequest) GetBody() bool {
+	if x != nil {
+		return x.Body
+	}
+	return false
+}
+
+func (x *GetWorkItemRequest) GetMinPosition() string {
+	if x != nil {
+		return x.MinPosition
+	}
+	return ""
+}
+
+// GetWorkItemResponse is an item and what was asked for beside it.
 type GetWorkItemResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The item.
+	// The item; its description is shortened to 4 KiB unless `body` was given.
 	Item *WorkItem `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// The newest 20 comments before the cursor, oldest of them first, each whole.
+	// The newest 20 comments before the cursor, oldest of them first, each shortened to 2 KiB; or the one that was asked for, whole.
 	Comments []*Comment `protobuf:"bytes,2,rep,name=comments,proto3" json:"comments,omitempty"`
 	// Where earlier comments are; empty when these are all.
 	NextCommentsCursor string `protobuf:"bytes,3,opt,name=next_comments_cursor,json=nextCommentsCursor,proto3" json:"next_comments_cursor,omitempty"`
 	// The newest 50 changes, newest first.
 	History []*Change `protobuf:"bytes,4,rep,name=history,proto3" json:"history,omitempty"`
 	// Keys of its subtasks.
-	Subtasks      []string `protobuf:"bytes,5,rep,name=subtasks,proto3" json:"subtasks,omitempty"`
+	Subtasks []string `protobuf:"bytes,5,rep,name=subtasks,proto3" json:"subtasks,omitempty"`
+	// What it is connected with, in both directions.
+	Links []*Relation `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`
+	// The custom fields that it has a value for, and what is to be said of them.
+	Fields []*ItemField `protobuf:"bytes,7,rep,name=fields,proto3" json:"fields,omitempty"`
+	// The units it belongs to.
+	Units *ItemUnits `protobuf:"bytes,8,opt,name=units,proto3" json:"units,omitempty"`
+	// How often agents may hand it on between themselves.
+	ReassignmentBudget int32 `protobuf:"varint,9,opt,name=reassignment_budget,json=reassignmentBudget,proto3" json:"reassignment_budget,omitempty"`
+	// Keys of the items that the history names, by id.
+	Keys          []*ItemName `protobuf:"bytes,10,rep,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetWorkItemResponse) Reset() {
 	*x = GetWorkItemResponse{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[3]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -354,7 +592,7 @@ func (x *GetWorkItemResponse) String() string {
 func (*GetWorkItemResponse) ProtoMessage() {}
 
 func (x *GetWorkItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[3]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -367,7 +605,7 @@ func (x *GetWorkItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWorkItemResponse.ProtoReflect.Descriptor instead.
 func (*GetWorkItemResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{3}
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetWorkItemResponse) GetItem() *WorkItem {
@@ -405,6 +643,260 @@ func (x *GetWorkItemResponse) GetSubtasks() []string {
 	return nil
 }
 
+func (x *GetWorkItemResponse) GetLinks() []*Relation {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+func (x *GetWorkItemResponse) GetFields() []*ItemField {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *GetWorkItemResponse) GetUnits() *ItemUnits {
+	if x != nil {
+		return x.Units
+	}
+	return nil
+}
+
+func (x *GetWorkItemResponse) GetReassignmentBudget() int32 {
+	if x != nil {
+		return x.ReassignmentBudget
+	}
+	return 0
+}
+
+func (x *GetWorkItemResponse) GetKeys() []*ItemName {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+// ItemField is a custom field of an item.
+type ItemField struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How arguments name it.
+	Slug string `protobuf:"bytes,1,opt,name=slug,proto3" json:"slug,omitempty"`
+	// What people read.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// What its values are.
+	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// The value.
+	Value *structpb.Value `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	// Agents are not shown it.
+	Hidden bool `protobuf:"varint,5,opt,name=hidden,proto3" json:"hidden,omitempty"`
+	// Its declaration does not apply to this type of work any more.
+	Foreign bool `protobuf:"varint,6,opt,name=foreign,proto3" json:"foreign,omitempty"`
+	// Nothing declares it any more.
+	Undeclared    bool `protobuf:"varint,7,opt,name=undeclared,proto3" json:"undeclared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemField) Reset() {
+	*x = ItemField{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemField) ProtoMessage() {}
+
+func (x *ItemField) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemField.ProtoReflect.Descriptor instead.
+func (*ItemField) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ItemField) GetSlug() string {
+	if x != nil {
+		return x.Slug
+	}
+	return ""
+}
+
+func (x *ItemField) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ItemField) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ItemField) GetValue() *structpb.Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *ItemField) GetHidden() bool {
+	if x != nil {
+		return x.Hidden
+	}
+	return false
+}
+
+func (x *ItemField) GetForeign() bool {
+	if x != nil {
+		return x.Foreign
+	}
+	return false
+}
+
+func (x *ItemField) GetUndeclared() bool {
+	if x != nil {
+		return x.Undeclared
+	}
+	return false
+}
+
+// ItemUnits are the units that an item belongs to.
+type ItemUnits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The one it was filed for.
+	Filed *ItemUnit `protobuf:"bytes,1,opt,name=filed,proto3" json:"filed,omitempty"`
+	// The one whose lead hears of it now.
+	Routing       *ItemUnit `protobuf:"bytes,2,opt,name=routing,proto3" json:"routing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemUnits) Reset() {
+	*x = ItemUnits{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemUnits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemUnits) ProtoMessage() {}
+
+func (x *ItemUnits) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemUnits.ProtoReflect.Descriptor instead.
+func (*ItemUnits) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ItemUnits) GetFiled() *ItemUnit {
+	if x != nil {
+		return x.Filed
+	}
+	return nil
+}
+
+func (x *ItemUnits) GetRouting() *ItemUnit {
+	if x != nil {
+		return x.Routing
+	}
+	return nil
+}
+
+// ItemUnit is a unit as an item names it.
+type ItemUnit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its id.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Its name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The company's chart still has it.
+	Resolved      bool `protobuf:"varint,3,opt,name=resolved,proto3" json:"resolved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemUnit) Reset() {
+	*x = ItemUnit{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemUnit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemUnit) ProtoMessage() {}
+
+func (x *ItemUnit) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemUnit.ProtoReflect.Descriptor instead.
+func (*ItemUnit) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ItemUnit) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ItemUnit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ItemUnit) GetResolved() bool {
+	if x != nil {
+		return x.Resolved
+	}
+	return false
+}
+
 // ListWorkItemsRequest filters.
 type ListWorkItemsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -426,19 +918,44 @@ type ListWorkItemsRequest struct {
 	Parent string `protobuf:"bytes,8,opt,name=parent,proto3" json:"parent,omitempty"`
 	// Only those that this colleague filed.
 	Reporter string `protobuf:"bytes,9,opt,name=reporter,proto3" json:"reporter,omitempty"`
-	// What comes first.
+	// What comes first: updated, created, due, start, priority, title, estimate, points, reopens, status_entered, rank, or `f.` and a
+	// field's slug; `-` before it reverses, and what has no value comes last both ways.
 	Sort string `protobuf:"bytes,10,opt,name=sort,proto3" json:"sort,omitempty"`
 	// The page after, from the answer before.
 	Cursor string `protobuf:"bytes,11,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	// How many.
-	Limit         int32 `protobuf:"varint,12,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,12,opt,name=limit,proto3" json:"limit,omitempty"`
+	// A usual question: my_queue, priorities, triage, blocked, overdue, or ready (open, waits for nothing, nobody else works on it).
+	Preset string `protobuf:"bytes,13,opt,name=preset,proto3" json:"preset,omitempty"`
+	// A saved view, by id; arguments given here count more than the view's.
+	View string `protobuf:"bytes,14,opt,name=view,proto3" json:"view,omitempty"`
+	// Only those with this label.
+	Label string `protobuf:"bytes,15,opt,name=label,proto3" json:"label,omitempty"`
+	// What is in the trash, and nothing else.
+	Removed bool `protobuf:"varint,16,opt,name=removed,proto3" json:"removed,omitempty"`
+	// Only those due then: `lt:today`, `gte:+3d`, `range:sow..eow`, or overdue, next7, last7, thisweek, thismonth, lastmonth, earlier.
+	Due string `protobuf:"bytes,17,opt,name=due,proto3" json:"due,omitempty"`
+	// Only those changed then, in the same words.
+	Updated string `protobuf:"bytes,18,opt,name=updated,proto3" json:"updated,omitempty"`
+	// Only those filed then, in the same words.
+	Created string `protobuf:"bytes,19,opt,name=created,proto3" json:"created,omitempty"`
+	// Only those that this colleague watches.
+	Watcher string `protobuf:"bytes,20,opt,name=watcher,proto3" json:"watcher,omitempty"`
+	// Only those filed for this unit, by id or name.
+	Unit string `protobuf:"bytes,21,opt,name=unit,proto3" json:"unit,omitempty"`
+	// Only those with these custom fields, by slug: a value, or an operator with one, such as `gte:3`.
+	FieldFilters *structpb.Struct `protobuf:"bytes,22,opt,name=field_filters,json=fieldFilters,proto3" json:"field_filters,omitempty"`
+	// Whatever else narrows, groups or adds up.
+	Query *WorkQuery `protobuf:"bytes,23,opt,name=query,proto3" json:"query,omitempty"`
+	// Serve from no earlier than this place in the order of writes.
+	MinPosition   string `protobuf:"bytes,24,opt,name=min_position,json=minPosition,proto3" json:"min_position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListWorkItemsRequest) Reset() {
 	*x = ListWorkItemsRequest{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[4]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +967,7 @@ func (x *ListWorkItemsRequest) String() string {
 func (*ListWorkItemsRequest) ProtoMessage() {}
 
 func (x *ListWorkItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[4]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +980,7 @@ func (x *ListWorkItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkItemsRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkItemsRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{4}
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListWorkItemsRequest) GetAssignee() string {
@@ -550,26 +1067,120 @@ func (x *ListWorkItemsRequest) GetLimit() int32 {
 	return 0
 }
 
+func (x *ListWorkItemsRequest) GetPreset() string {
+	if x != nil {
+		return x.Preset
+	}
+	return ""
+}
+
+func (x *ListWorkItemsRequest) GetView() string {
+	if x != nil {
+		return x.View
+	}
+	return ""
+}
+
+func (x *ListWorkItemsRequest) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *ListWorkItemsRequest) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
+}
+
+func (x *ListWorkItemsRequest) GetDue() string {
+	if x != nil {
+		return x.Due
+	}
+	return ""
+}
+
+func (x *ListWorkItemsRequest) GetUpdated() string {
+	if x != nil {
+		return x.Updated
+	}
+	return ""
+}
+
+func (x *ListWorkItemsRequest) GetCreated() string {
+	if x != nil {
+		return x.Created
+	}
+	return ""
+}
+
+func (x *ListWorkItemsRequest) GetWatcher() string {
+	if x != nil {
+		return x.Watcher
+	}
+	return ""
+}
+
+func (x *ListWorkItemsRequest) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *ListWorkItemsRequest) GetFieldFilters() *structpb.Struct {
+	if x != nil {
+		return x.FieldFilters
+	}
+	return nil
+}
+
+func (x *ListWorkItemsRequest) GetQuery() *WorkQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+func (x *ListWorkItemsRequest) GetMinPosition() string {
+	if x != nil {
+		return x.MinPosition
+	}
+	return ""
+}
+
 // ListWorkItemsResponse is a page of items.
 type ListWorkItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many are on this page.
 	Count int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// The items, without their descriptions.
+	// The items, without their descriptions. Of a grouped list, those that the groups name.
 	Items []*WorkItem `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
 	// How many there are over all pages.
 	Total int32 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	// The counting stopped there; there are more.
 	TotalIsAtLeast bool `protobuf:"varint,4,opt,name=total_is_at_least,json=totalIsAtLeast,proto3" json:"total_is_at_least,omitempty"`
-	// Empty on the last page.
-	NextCursor    string `protobuf:"bytes,5,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	// Empty on the last page, and on a grouped answer: ask for one group to page through it.
+	NextCursor string `protobuf:"bytes,5,opt,name=next_cursor,json=nextCursor,proto3" json:"next_cursor,omitempty"`
+	// Numbers over all matches.
+	Totals []*Total `protobuf:"bytes,6,rep,name=totals,proto3" json:"totals,omitempty"`
+	// The columns of a grouped list.
+	Groups []*ItemGroup `protobuf:"bytes,7,rep,name=groups,proto3" json:"groups,omitempty"`
+	// An item may be in more than one group.
+	GroupsOverlap bool `protobuf:"varint,8,opt,name=groups_overlap,json=groupsOverlap,proto3" json:"groups_overlap,omitempty"`
+	// How many groups are not shown.
+	GroupsDropped int32 `protobuf:"varint,9,opt,name=groups_dropped,json=groupsDropped,proto3" json:"groups_dropped,omitempty"`
+	// Why something may be missing, in words; empty when nothing is.
+	Incomplete    string `protobuf:"bytes,10,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListWorkItemsResponse) Reset() {
 	*x = ListWorkItemsResponse{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[5]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -581,7 +1192,7 @@ func (x *ListWorkItemsResponse) String() string {
 func (*ListWorkItemsResponse) ProtoMessage() {}
 
 func (x *ListWorkItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[5]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -594,7 +1205,7 @@ func (x *ListWorkItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWorkItemsResponse.ProtoReflect.Descriptor instead.
 func (*ListWorkItemsResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{5}
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListWorkItemsResponse) GetCount() int32 {
@@ -632,6 +1243,323 @@ func (x *ListWorkItemsResponse) GetNextCursor() string {
 	return ""
 }
 
+func (x *ListWorkItemsResponse) GetTotals() []*Total {
+	if x != nil {
+		return x.Totals
+	}
+	return nil
+}
+
+func (x *ListWorkItemsResponse) GetGroups() []*ItemGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *ListWorkItemsResponse) GetGroupsOverlap() bool {
+	if x != nil {
+		return x.GroupsOverlap
+	}
+	return false
+}
+
+func (x *ListWorkItemsResponse) GetGroupsDropped() int32 {
+	if x != nil {
+		return x.GroupsDropped
+	}
+	return 0
+}
+
+func (x *ListWorkItemsResponse) GetIncomplete() string {
+	if x != nil {
+		return x.Incomplete
+	}
+	return ""
+}
+
+// SearchWorkItemsRequest says what to look for.
+type SearchWorkItemsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Words, or a key.
+	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// How many.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only in this project, by key.
+	Project string `protobuf:"bytes,3,opt,name=project,proto3" json:"project,omitempty"`
+	// Only what is not finished.
+	OpenOnly bool `protobuf:"varint,4,opt,name=open_only,json=openOnly,proto3" json:"open_only,omitempty"`
+	// Serve from no earlier than this place in the order of writes.
+	MinPosition   string `protobuf:"bytes,5,opt,name=min_position,json=minPosition,proto3" json:"min_position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchWorkItemsRequest) Reset() {
+	*x = SearchWorkItemsRequest{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchWorkItemsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchWorkItemsRequest) ProtoMessage() {}
+
+func (x *SearchWorkItemsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchWorkItemsRequest.ProtoReflect.Descriptor instead.
+func (*SearchWorkItemsRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SearchWorkItemsRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *SearchWorkItemsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *SearchWorkItemsRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *SearchWorkItemsRequest) GetOpenOnly() bool {
+	if x != nil {
+		return x.OpenOnly
+	}
+	return false
+}
+
+func (x *SearchWorkItemsRequest) GetMinPosition() string {
+	if x != nil {
+		return x.MinPosition
+	}
+	return ""
+}
+
+// SearchWorkItemsResponse is what was found.
+type SearchWorkItemsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was looked for.
+	Query string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	// The best first.
+	Matches []*WorkMatch `protobuf:"bytes,2,rep,name=matches,proto3" json:"matches,omitempty"`
+	// How many are shown.
+	Count int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// How many there are in all.
+	Total int32 `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
+	// Nothing that should have been searched was left out.
+	Complete bool `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
+	// Why something may be missing, in words; empty when nothing is.
+	Incomplete    string `protobuf:"bytes,6,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchWorkItemsResponse) Reset() {
+	*x = SearchWorkItemsResponse{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchWorkItemsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchWorkItemsResponse) ProtoMessage() {}
+
+func (x *SearchWorkItemsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchWorkItemsResponse.ProtoReflect.Descriptor instead.
+func (*SearchWorkItemsResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SearchWorkItemsResponse) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *SearchWorkItemsResponse) GetMatches() []*WorkMatch {
+	if x != nil {
+		return x.Matches
+	}
+	return nil
+}
+
+func (x *SearchWorkItemsResponse) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *SearchWorkItemsResponse) GetTotal() int32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *SearchWorkItemsResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *SearchWorkItemsResponse) GetIncomplete() string {
+	if x != nil {
+		return x.Incomplete
+	}
+	return ""
+}
+
+// WorkMatch is an item that was found.
+type WorkMatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its key.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Its id.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// Its title.
+	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
+	// Where it stands.
+	Status string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	// Who has it.
+	Assignee string `protobuf:"bytes,5,opt,name=assignee,proto3" json:"assignee,omitempty"`
+	// The part of its text that fits best, about 200 bytes.
+	Snippet string `protobuf:"bytes,6,opt,name=snippet,proto3" json:"snippet,omitempty"`
+	// Where that is: `title`, `body`, `comment` or `key`.
+	FoundIn string `protobuf:"bytes,7,opt,name=found_in,json=foundIn,proto3" json:"found_in,omitempty"`
+	// How well it fits; to be compared within one answer alone.
+	Score         float64 `protobuf:"fixed64,8,opt,name=score,proto3" json:"score,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkMatch) Reset() {
+	*x = WorkMatch{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkMatch) ProtoMessage() {}
+
+func (x *WorkMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkMatch.ProtoReflect.Descriptor instead.
+func (*WorkMatch) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *WorkMatch) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *WorkMatch) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WorkMatch) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *WorkMatch) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *WorkMatch) GetAssignee() string {
+	if x != nil {
+		return x.Assignee
+	}
+	return ""
+}
+
+func (x *WorkMatch) GetSnippet() string {
+	if x != nil {
+		return x.Snippet
+	}
+	return ""
+}
+
+func (x *WorkMatch) GetFoundIn() string {
+	if x != nil {
+		return x.FoundIn
+	}
+	return ""
+}
+
+func (x *WorkMatch) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
 // UpdateWorkItemRequest says what to change.
 type UpdateWorkItemRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -649,21 +1577,56 @@ type UpdateWorkItemRequest struct {
 	Title *string `protobuf:"bytes,6,opt,name=title,proto3,oneof" json:"title,omitempty"`
 	// A new description, replacing the whole; needs `if_match`.
 	Body *string `protobuf:"bytes,7,opt,name=body,proto3,oneof" json:"body,omitempty"`
-	// The day it is due, `2026-03-01`; an empty string takes it away.
+	// When it is due: a day `2026-03-01` or a time; an empty string takes it away.
 	Due *string `protobuf:"bytes,8,opt,name=due,proto3,oneof" json:"due,omitempty"`
 	// Minutes of work.
 	EstimateMinutes *int32 `protobuf:"varint,9,opt,name=estimate_minutes,json=estimateMinutes,proto3,oneof" json:"estimate_minutes,omitempty"`
 	// Arguments to clear.
 	Clear []string `protobuf:"bytes,10,rep,name=clear,proto3" json:"clear,omitempty"`
 	// The version that you read; refused when it is no longer the item's.
-	IfMatch       *int32 `protobuf:"varint,11,opt,name=if_match,json=ifMatch,proto3,oneof" json:"if_match,omitempty"`
+	IfMatch *int32 `protobuf:"varint,11,opt,name=if_match,json=ifMatch,proto3,oneof" json:"if_match,omitempty"`
+	// When it is to begin: a day or a time; an empty string takes it away.
+	Start *string `protobuf:"bytes,12,opt,name=start,proto3,oneof" json:"start,omitempty"`
+	// How big it is.
+	Points *float64 `protobuf:"fixed64,13,opt,name=points,proto3,oneof" json:"points,omitempty"`
+	// All labels, by slug, replacing those it has; to remove all, name `labels` in `clear`.
+	Labels []string `protobuf:"bytes,14,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Declare the labels that the project does not have yet.
+	LabelsCreateMissing bool `protobuf:"varint,15,opt,name=labels_create_missing,json=labelsCreateMissing,proto3" json:"labels_create_missing,omitempty"`
+	// One change to its checklists.
+	Checklist *ChecklistGesture `protobuf:"bytes,16,opt,name=checklist,proto3" json:"checklist,omitempty"`
+	// The item that this one is a duplicate of, which links them and changes nothing else (`merge_work_item` closes it); an empty string
+	// takes the link away.
+	DuplicateOf *string `protobuf:"bytes,17,opt,name=duplicate_of,json=duplicateOf,proto3,oneof" json:"duplicate_of,omitempty"`
+	// Whether you want to hear of it. It is about you alone.
+	Watch *bool `protobuf:"varint,18,opt,name=watch,proto3,oneof" json:"watch,omitempty"`
+	// The unit whose lead is to hear of it, by id or name. A lead's or a person's to say.
+	RoutingUnit *string `protobuf:"bytes,19,opt,name=routing_unit,json=routingUnit,proto3,oneof" json:"routing_unit,omitempty"`
+	// Items that must be finished first, by key or id.
+	WaitingOn *SetChange `protobuf:"bytes,20,opt,name=waiting_on,json=waitingOn,proto3" json:"waiting_on,omitempty"`
+	// Items that wait for this one, by key or id.
+	Blocking *SetChange `protobuf:"bytes,21,opt,name=blocking,proto3" json:"blocking,omitempty"`
+	// Items that have to do with it, by key or id.
+	Linked *SetChange `protobuf:"bytes,22,opt,name=linked,proto3" json:"linked,omitempty"`
+	// Pages that have to do with it, by id.
+	LinkedPages *SetChange `protobuf:"bytes,23,opt,name=linked_pages,json=linkedPages,proto3" json:"linked_pages,omitempty"`
+	// Why it waits, kept with each new `waiting_on` or `blocking`.
+	DependencyNote *string `protobuf:"bytes,24,opt,name=dependency_note,json=dependencyNote,proto3,oneof" json:"dependency_note,omitempty"`
+	// Custom fields by slug; null clears one.
+	Fields *structpb.Struct `protobuf:"bytes,25,opt,name=fields,proto3" json:"fields,omitempty"`
+	// Who helps: handles, role names or contact ids, at most 8.
+	Collaborators *SetChange `protobuf:"bytes,26,opt,name=collaborators,proto3" json:"collaborators,omitempty"`
+	// The item that it is part of, in the same project, by key or id; an empty string puts it at the top.
+	Parent *string `protobuf:"bytes,27,opt,name=parent,proto3,oneof" json:"parent,omitempty"`
+	// What kind of work it is.
+	Type          *string `protobuf:"bytes,28,opt,name=type,proto3,oneof" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateWorkItemRequest) Reset() {
 	*x = UpdateWorkItemRequest{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[6]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -675,7 +1638,7 @@ func (x *UpdateWorkItemRequest) String() string {
 func (*UpdateWorkItemRequest) ProtoMessage() {}
 
 func (x *UpdateWorkItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[6]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -688,7 +1651,7 @@ func (x *UpdateWorkItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWorkItemRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWorkItemRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{6}
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *UpdateWorkItemRequest) GetItem() string {
@@ -768,10 +1731,129 @@ func (x *UpdateWorkItemRequest) GetIfMatch() int32 {
 	return 0
 }
 
+func (x *UpdateWorkItemRequest) GetStart() string {
+	if x != nil && x.Start != nil {
+		return *x.Start
+	}
+	return ""
+}
+
+func (x *UpdateWorkItemRequest) GetPoints() float64 {
+	if x != nil && x.Points != nil {
+		return *x.Points
+	}
+	return 0
+}
+
+func (x *UpdateWorkItemRequest) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *UpdateWorkItemRequest) GetLabelsCreateMissing() bool {
+	if x != nil {
+		return x.LabelsCreateMissing
+	}
+	return false
+}
+
+func (x *UpdateWorkItemRequest) GetChecklist() *ChecklistGesture {
+	if x != nil {
+		return x.Checklist
+	}
+	return nil
+}
+
+func (x *UpdateWorkItemRequest) GetDuplicateOf() string {
+	if x != nil && x.DuplicateOf != nil {
+		return *x.DuplicateOf
+	}
+	return ""
+}
+
+func (x *UpdateWorkItemRequest) GetWatch() bool {
+	if x != nil && x.Watch != nil {
+		return *x.Watch
+	}
+	return false
+}
+
+func (x *UpdateWorkItemRequest) GetRoutingUnit() string {
+	if x != nil && x.RoutingUnit != nil {
+		return *x.RoutingUnit
+	}
+	return ""
+}
+
+func (x *UpdateWorkItemRequest) GetWaitingOn() *SetChange {
+	if x != nil {
+		return x.WaitingOn
+	}
+	return nil
+}
+
+func (x *UpdateWorkItemRequest) GetBlocking() *SetChange {
+	if x != nil {
+		return x.Blocking
+	}
+	return nil
+}
+
+func (x *UpdateWorkItemRequest) GetLinked() *SetChange {
+	if x != nil {
+		return x.Linked
+	}
+	return nil
+}
+
+func (x *UpdateWorkItemRequest) GetLinkedPages() *SetChange {
+	if x != nil {
+		return x.LinkedPages
+	}
+	return nil
+}
+
+func (x *UpdateWorkItemRequest) GetDependencyNote() string {
+	if x != nil && x.DependencyNote != nil {
+		return *x.DependencyNote
+	}
+	return ""
+}
+
+func (x *UpdateWorkItemRequest) GetFields() *structpb.Struct {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *UpdateWorkItemRequest) GetCollaborators() *SetChange {
+	if x != nil {
+		return x.Collaborators
+	}
+	return nil
+}
+
+func (x *UpdateWorkItemRequest) GetParent() string {
+	if x != nil && x.Parent != nil {
+		return *x.Parent
+	}
+	return ""
+}
+
+func (x *UpdateWorkItemRequest) GetType() string {
+	if x != nil && x.Type != nil {
+		return *x.Type
+	}
+	return ""
+}
+
 // UpdateWorkItemResponse is the receipt of a change.
 type UpdateWorkItemResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// `applied`, or `unchanged` when it was so already.
+	// `applied`, `unchanged` when it was so already, or `pending` when searches do not show it yet.
 	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// Where it is durable; empty when nothing changed.
 	Position string `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
@@ -780,14 +1862,16 @@ type UpdateWorkItemResponse struct {
 	// The item's key.
 	Key string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
 	// What else to know.
-	Warnings      []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Slugs of the labels that were declared for it.
+	LabelsCreated []string `protobuf:"bytes,6,rep,name=labels_created,json=labelsCreated,proto3" json:"labels_created,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateWorkItemResponse) Reset() {
 	*x = UpdateWorkItemResponse{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[7]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +1883,7 @@ func (x *UpdateWorkItemResponse) String() string {
 func (*UpdateWorkItemResponse) ProtoMessage() {}
 
 func (x *UpdateWorkItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[7]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +1896,7 @@ func (x *UpdateWorkItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWorkItemResponse.ProtoReflect.Descriptor instead.
 func (*UpdateWorkItemResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{7}
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateWorkItemResponse) GetOutcome() string {
@@ -850,22 +1934,201 @@ func (x *UpdateWorkItemResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *UpdateWorkItemResponse) GetLabelsCreated() []string {
+	if x != nil {
+		return x.LabelsCreated
+	}
+	return nil
+}
+
+// ClaimWorkItemRequest names what to claim.
+type ClaimWorkItemRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item, by key, former key or id; the next one that is ready when left out.
+	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// The project to take the next one from, by key; your own unit's when left out. Only without `item`.
+	Project string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	// How long the claim holds without being renewed.
+	Minutes int32 `protobuf:"varint,3,opt,name=minutes,proto3" json:"minutes,omitempty"`
+	// Give it back now.
+	Release       bool `protobuf:"varint,4,opt,name=release,proto3" json:"release,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimWorkItemRequest) Reset() {
+	*x = ClaimWorkItemRequest{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimWorkItemRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimWorkItemRequest) ProtoMessage() {}
+
+func (x *ClaimWorkItemRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimWorkItemRequest.ProtoReflect.Descriptor instead.
+func (*ClaimWorkItemRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ClaimWorkItemRequest) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *ClaimWorkItemRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *ClaimWorkItemRequest) GetMinutes() int32 {
+	if x != nil {
+		return x.Minutes
+	}
+	return 0
+}
+
+func (x *ClaimWorkItemRequest) GetRelease() bool {
+	if x != nil {
+		return x.Release
+	}
+	return false
+}
+
+// ClaimWorkItemResponse is the receipt of a claim.
+type ClaimWorkItemResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `applied`; `unchanged` when nothing is ready, or when what was to be given back was not claimed.
+	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Where it is durable; empty when nothing changed.
+	Position string `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	// The item's version; a claim does not change it.
+	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The item, whole; absent when nothing is ready.
+	Item *WorkItem `protobuf:"bytes,4,opt,name=item,proto3" json:"item,omitempty"`
+	// When the claim lapses; absent when there is none.
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// What else to know, such as why nothing is ready.
+	Warnings      []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimWorkItemResponse) Reset() {
+	*x = ClaimWorkItemResponse{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimWorkItemResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimWorkItemResponse) ProtoMessage() {}
+
+func (x *ClaimWorkItemResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimWorkItemResponse.ProtoReflect.Descriptor instead.
+func (*ClaimWorkItemResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ClaimWorkItemResponse) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *ClaimWorkItemResponse) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+func (x *ClaimWorkItemResponse) GetVersion() int32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *ClaimWorkItemResponse) GetItem() *WorkItem {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+func (x *ClaimWorkItemResponse) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+func (x *ClaimWorkItemResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 // CommentOnWorkItemRequest is a comment.
 type CommentOnWorkItemRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The item, by key, former key or id.
 	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// What to say, Markdown.
+	// What to say, Markdown; may be left out with `choice`.
 	Body string `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
-	// The comment that this one answers, by id.
-	ReplyTo       string `protobuf:"bytes,3,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
+	// The comment that this one answers in the thread, by id.
+	ReplyTo string `protobuf:"bytes,3,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
+	// Who owes an answer to this comment: a handle, a role name or a contact id.
+	Ask string `protobuf:"bytes,4,opt,name=ask,proto3" json:"ask,omitempty"`
+	// The choice to make; only with `ask`.
+	Decision *Decision `protobuf:"bytes,5,opt,name=decision,proto3" json:"decision,omitempty"`
+	// The question that this comment answers, by comment id; found by itself when only one on the item waits for you.
+	Answers string `protobuf:"bytes,6,opt,name=answers,proto3" json:"answers,omitempty"`
+	// The option that you choose, by id.
+	Choice        string `protobuf:"bytes,7,opt,name=choice,proto3" json:"choice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CommentOnWorkItemRequest) Reset() {
 	*x = CommentOnWorkItemRequest{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[8]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +2140,7 @@ func (x *CommentOnWorkItemRequest) String() string {
 func (*CommentOnWorkItemRequest) ProtoMessage() {}
 
 func (x *CommentOnWorkItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[8]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +2153,7 @@ func (x *CommentOnWorkItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommentOnWorkItemRequest.ProtoReflect.Descriptor instead.
 func (*CommentOnWorkItemRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{8}
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CommentOnWorkItemRequest) GetItem() string {
@@ -914,10 +2177,38 @@ func (x *CommentOnWorkItemRequest) GetReplyTo() string {
 	return ""
 }
 
+func (x *CommentOnWorkItemRequest) GetAsk() string {
+	if x != nil {
+		return x.Ask
+	}
+	return ""
+}
+
+func (x *CommentOnWorkItemRequest) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *CommentOnWorkItemRequest) GetAnswers() string {
+	if x != nil {
+		return x.Answers
+	}
+	return ""
+}
+
+func (x *CommentOnWorkItemRequest) GetChoice() string {
+	if x != nil {
+		return x.Choice
+	}
+	return ""
+}
+
 // CommentOnWorkItemResponse is the receipt of a comment.
 type CommentOnWorkItemResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// `applied`.
+	// `applied`, or `pending` when searches do not show it yet.
 	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// Where it is durable.
 	Position string `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
@@ -930,14 +2221,22 @@ type CommentOnWorkItemResponse struct {
 	// Handles of the colleagues that it mentions.
 	Mentioned []string `protobuf:"bytes,6,rep,name=mentioned,proto3" json:"mentioned,omitempty"`
 	// What else to know, such as a mention of nobody.
-	Warnings      []string `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Who is asked; empty when nobody is.
+	Asked string `protobuf:"bytes,8,opt,name=asked,proto3" json:"asked,omitempty"`
+	// The question that it answers, by comment id; empty for none.
+	Answered string `protobuf:"bytes,9,opt,name=answered,proto3" json:"answered,omitempty"`
+	// The option that was chosen; empty for none.
+	Choice string `protobuf:"bytes,10,opt,name=choice,proto3" json:"choice,omitempty"`
+	// The choice to make as it stands; absent when there is none.
+	Decision      *Decision `protobuf:"bytes,11,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CommentOnWorkItemResponse) Reset() {
 	*x = CommentOnWorkItemResponse{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[9]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +2248,7 @@ func (x *CommentOnWorkItemResponse) String() string {
 func (*CommentOnWorkItemResponse) ProtoMessage() {}
 
 func (x *CommentOnWorkItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[9]
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +2261,7 @@ func (x *CommentOnWorkItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommentOnWorkItemResponse.ProtoReflect.Descriptor instead.
 func (*CommentOnWorkItemResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{9}
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CommentOnWorkItemResponse) GetOutcome() string {
@@ -1014,87 +2313,62 @@ func (x *CommentOnWorkItemResponse) GetWarnings() []string {
 	return nil
 }
 
-// ListProjectsRequest filters.
-type ListProjectsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only those whose key, name or purpose holds this.
-	Q string `protobuf:"bytes,1,opt,name=q,proto3" json:"q,omitempty"`
-	// Archived ones too.
-	Archived      bool `protobuf:"varint,2,opt,name=archived,proto3" json:"archived,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ListProjectsRequest) Reset() {
-	*x = ListProjectsRequest{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ListProjectsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ListProjectsRequest) ProtoMessage() {}
-
-func (x *ListProjectsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[10]
+func (x *CommentOnWorkItemResponse) GetAsked() string {
 	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ListProjectsRequest.ProtoReflect.Descriptor instead.
-func (*ListProjectsRequest) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *ListProjectsRequest) GetQ() string {
-	if x != nil {
-		return x.Q
+		return x.Asked
 	}
 	return ""
 }
 
-func (x *ListProjectsRequest) GetArchived() bool {
+func (x *CommentOnWorkItemResponse) GetAnswered() string {
 	if x != nil {
-		return x.Archived
+		return x.Answered
 	}
-	return false
+	return ""
 }
 
-// ListProjectsResponse lists projects.
-type ListProjectsResponse struct {
+func (x *CommentOnWorkItemResponse) GetChoice() string {
+	if x != nil {
+		return x.Choice
+	}
+	return ""
+}
+
+func (x *CommentOnWorkItemResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// MergeWorkItemRequest names a duplicate and what survives.
+type MergeWorkItemRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By key.
-	Projects []*Project `protobuf:"bytes,1,rep,name=projects,proto3" json:"projects,omitempty"`
-	// How many there are.
-	Total         int32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	// The duplicate, by key, former key or id.
+	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// What survives.
+	Into string `protobuf:"bytes,2,opt,name=into,proto3" json:"into,omitempty"`
+	// Move what is directly part of the duplicate to the survivor.
+	MoveSubtasks  *bool `protobuf:"varint,3,opt,name=move_subtasks,json=moveSubtasks,proto3,oneof" json:"move_subtasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ListProjectsResponse) Reset() {
-	*x = ListProjectsResponse{}
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[11]
+func (x *MergeWorkItemRequest) Reset() {
+	*x = MergeWorkItemRequest{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ListProjectsResponse) String() string {
+func (x *MergeWorkItemRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ListProjectsResponse) ProtoMessage() {}
+func (*MergeWorkItemRequest) ProtoMessage() {}
 
-func (x *ListProjectsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[11]
+func (x *MergeWorkItemRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,21 +2379,685 @@ func (x *ListProjectsResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ListProjectsResponse.ProtoReflect.Descriptor instead.
-func (*ListProjectsResponse) Descriptor() ([]byte, []int) {
-	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{11}
+// Deprecated: Use MergeWorkItemRequest.ProtoReflect.Descriptor instead.
+func (*MergeWorkItemRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{19}
 }
 
-func (x *ListProjectsResponse) GetProjects() []*Project {
+func (x *MergeWorkItemRequest) GetItem() string {
 	if x != nil {
-		return x.Projects
+		return x.Item
 	}
-	return nil
+	return ""
 }
 
-func (x *ListProjectsResponse) GetTotal() int32 {
+func (x *MergeWorkItemRequest) GetInto() string {
 	if x != nil {
-		return x.Total
+		return x.Into
+	}
+	return ""
+}
+
+func (x *MergeWorkItemRequest) GetMoveSubtasks() bool {
+	if x != nil && x.MoveSubtasks != nil {
+		return *x.MoveSubtasks
+	}
+	return false
+}
+
+// MergeWorkItemResponse is the receipt of a merge.
+type MergeWorkItemResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `applied`, `pending` when searches do not show it yet, or `unchanged` when it was merged already.
+	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Where it is durable.
+	Position string `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	// The duplicate's version.
+	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The duplicate's key.
+	Key string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	// The survivor's key.
+	MergedInto string `protobuf:"bytes,5,opt,name=merged_into,json=mergedInto,proto3" json:"merged_into,omitempty"`
+	// How many subtasks moved.
+	SubtasksMoved int32 `protobuf:"varint,6,opt,name=subtasks_moved,json=subtasksMoved,proto3" json:"subtasks_moved,omitempty"`
+	// Where the duplicate stands now.
+	Status        string `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeWorkItemResponse) Reset() {
+	*x = MergeWorkItemResponse{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeWorkItemResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeWorkItemResponse) ProtoMessage() {}
+
+func (x *MergeWorkItemResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeWorkItemResponse.ProtoReflect.Descriptor instead.
+func (*MergeWorkItemResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *MergeWorkItemResponse) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *MergeWorkItemResponse) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+func (x *MergeWorkItemResponse) GetVersion() int32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *MergeWorkItemResponse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *MergeWorkItemResponse) GetMergedInto() string {
+	if x != nil {
+		return x.MergedInto
+	}
+	return ""
+}
+
+func (x *MergeWorkItemResponse) GetSubtasksMoved() int32 {
+	if x != nil {
+		return x.SubtasksMoved
+	}
+	return 0
+}
+
+func (x *MergeWorkItemResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+// MoveWorkItemRequest names an item and where it goes.
+type MoveWorkItemRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item, by key, former key or id; one that is part of no other.
+	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// The project it goes to, by key.
+	Project       string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveWorkItemRequest) Reset() {
+	*x = MoveWorkItemRequest{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveWorkItemRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveWorkItemRequest) ProtoMessage() {}
+
+func (x *MoveWorkItemRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveWorkItemRequest.ProtoReflect.Descriptor instead.
+func (*MoveWorkItemRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *MoveWorkItemRequest) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *MoveWorkItemRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+// MoveWorkItemResponse is the receipt of a move.
+type MoveWorkItemResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `applied`, `pending` when searches do not show it yet, or `unchanged` when it was there already.
+	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Where it is durable.
+	Position string `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	// The item's version.
+	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// Its new key.
+	Key string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	// The key it had.
+	MovedFrom string `protobuf:"bytes,5,opt,name=moved_from,json=movedFrom,proto3" json:"moved_from,omitempty"`
+	// The project it is in.
+	Project string `protobuf:"bytes,6,opt,name=project,proto3" json:"project,omitempty"`
+	// How many items moved with it.
+	SubtasksMoved int32 `protobuf:"varint,7,opt,name=subtasks_moved,json=subtasksMoved,proto3" json:"subtasks_moved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveWorkItemResponse) Reset() {
+	*x = MoveWorkItemResponse{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveWorkItemResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveWorkItemResponse) ProtoMessage() {}
+
+func (x *MoveWorkItemResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveWorkItemResponse.ProtoReflect.Descriptor instead.
+func (*MoveWorkItemResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *MoveWorkItemResponse) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *MoveWorkItemResponse) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+func (x *MoveWorkItemResponse) GetVersion() int32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *MoveWorkItemResponse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *MoveWorkItemResponse) GetMovedFrom() string {
+	if x != nil {
+		return x.MovedFrom
+	}
+	return ""
+}
+
+func (x *MoveWorkItemResponse) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *MoveWorkItemResponse) GetSubtasksMoved() int32 {
+	if x != nil {
+		return x.SubtasksMoved
+	}
+	return 0
+}
+
+// RemoveWorkItemRequest names an item to put into the trash.
+type RemoveWorkItemRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item, by key, former key or id.
+	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// Everything that is part of it too; without it, an item with open subtasks is refused.
+	Subtree       bool `protobuf:"varint,2,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveWorkItemRequest) Reset() {
+	*x = RemoveWorkItemRequest{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveWorkItemRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveWorkItemRequest) ProtoMessage() {}
+
+func (x *RemoveWorkItemRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveWorkItemRequest.ProtoReflect.Descriptor instead.
+func (*RemoveWorkItemRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RemoveWorkItemRequest) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *RemoveWorkItemRequest) GetSubtree() bool {
+	if x != nil {
+		return x.Subtree
+	}
+	return false
+}
+
+// RemoveWorkItemResponse is the receipt of a removal.
+type RemoveWorkItemResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `applied`, or `unchanged` when it was there already.
+	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Where it is durable.
+	Position string `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	// The item's version.
+	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The item's key.
+	Key string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	// How many items went.
+	Removed       int32 `protobuf:"varint,5,opt,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveWorkItemResponse) Reset() {
+	*x = RemoveWorkItemResponse{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveWorkItemResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveWorkItemResponse) ProtoMessage() {}
+
+func (x *RemoveWorkItemResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveWorkItemResponse.ProtoReflect.Descriptor instead.
+func (*RemoveWorkItemResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *RemoveWorkItemResponse) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *RemoveWorkItemResponse) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+func (x *RemoveWorkItemResponse) GetVersion() int32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *RemoveWorkItemResponse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *RemoveWorkItemResponse) GetRemoved() int32 {
+	if x != nil {
+		return x.Removed
+	}
+	return 0
+}
+
+// RestoreWorkItemRequest names an item in the trash.
+type RestoreWorkItemRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item, by key, former key or id.
+	Item          string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreWorkItemRequest) Reset() {
+	*x = RestoreWorkItemRequest{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreWorkItemRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreWorkItemRequest) ProtoMessage() {}
+
+func (x *RestoreWorkItemRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreWorkItemRequest.ProtoReflect.Descriptor instead.
+func (*RestoreWorkItemRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *RestoreWorkItemRequest) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+// RestoreWorkItemResponse is the receipt of a restoration.
+type RestoreWorkItemResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `applied`.
+	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Where it is durable.
+	Position string `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	// The item's version.
+	Version int32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The item's key.
+	Key string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	// How many items came back.
+	Restored      int32 `protobuf:"varint,5,opt,name=restored,proto3" json:"restored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreWorkItemResponse) Reset() {
+	*x = RestoreWorkItemResponse{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreWorkItemResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreWorkItemResponse) ProtoMessage() {}
+
+func (x *RestoreWorkItemResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreWorkItemResponse.ProtoReflect.Descriptor instead.
+func (*RestoreWorkItemResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *RestoreWorkItemResponse) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *RestoreWorkItemResponse) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+func (x *RestoreWorkItemResponse) GetVersion() int32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *RestoreWorkItemResponse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *RestoreWorkItemResponse) GetRestored() int32 {
+	if x != nil {
+		return x.Restored
+	}
+	return 0
+}
+
+// PurgeWorkItemRequest names an item to destroy.
+type PurgeWorkItemRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item, by key, former key or id.
+	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	// The item's key as it is now, typed again.
+	ConfirmKey string `protobuf:"bytes,2,opt,name=confirm_key,json=confirmKey,proto3" json:"confirm_key,omitempty"`
+	// Why.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeWorkItemRequest) Reset() {
+	*x = PurgeWorkItemRequest{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeWorkItemRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeWorkItemRequest) ProtoMessage() {}
+
+func (x *PurgeWorkItemRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeWorkItemRequest.ProtoReflect.Descriptor instead.
+func (*PurgeWorkItemRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PurgeWorkItemRequest) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *PurgeWorkItemRequest) GetConfirmKey() string {
+	if x != nil {
+		return x.ConfirmKey
+	}
+	return ""
+}
+
+func (x *PurgeWorkItemRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// PurgeWorkItemResponse is the receipt of a destruction.
+type PurgeWorkItemResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `applied`.
+	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Where it is durable.
+	Position string `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	// The key it had, which is never given again.
+	Key string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// How many items moved up.
+	MovedUp       int32 `protobuf:"varint,4,opt,name=moved_up,json=movedUp,proto3" json:"moved_up,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeWorkItemResponse) Reset() {
+	*x = PurgeWorkItemResponse{}
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeWorkItemResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeWorkItemResponse) ProtoMessage() {}
+
+func (x *PurgeWorkItemResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_tracker_service_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeWorkItemResponse.ProtoReflect.Descriptor instead.
+func (*PurgeWorkItemResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PurgeWorkItemResponse) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *PurgeWorkItemResponse) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+func (x *PurgeWorkItemResponse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *PurgeWorkItemResponse) GetMovedUp() int32 {
+	if x != nil {
+		return x.MovedUp
 	}
 	return 0
 }
@@ -1128,26 +3066,40 @@ var File_bullpen_tracker_v1_tracker_service_proto protoreflect.FileDescriptor
 
 const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"\n" +
-	"(bullpen/tracker/v1/tracker_service.proto\x12\x12bullpen.tracker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1dbullpen/tool/v1/options.proto\x1a\x1dbullpen/tracker/v1/item.proto\"\xa5\x05\n" +
+	"(bullpen/tracker/v1/tracker_service.proto\x12\x12bullpen.tracker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1dbullpen/tool/v1/options.proto\x1a!bullpen/tracker/v1/activity.proto\x1a\"bullpen/tracker/v1/catalogue.proto\x1a\"bullpen/tracker/v1/checklist.proto\x1a\x1dbullpen/tracker/v1/file.proto\x1a\x1fbullpen/tracker/v1/import.proto\x1a\x1dbullpen/tracker/v1/item.proto\x1a\x1fbullpen/tracker/v1/person.proto\x1a\x1dbullpen/tracker/v1/view.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\f\n" +
 	"\x15CreateWorkItemRequest\x12 \n" +
 	"\x05title\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x02R\x05title\x12\x1d\n" +
 	"\x04body\x18\x02 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x04R\x04body\x12!\n" +
-	"\aproject\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18 R\aproject\x12Y\n" +
-	"\x04type\x18\x04 \x01(\tBE\xbaH6\xd8\x01\x01r1R\x04taskR\x03bugR\x04epicR\x05storyR\x05spikeR\x05choreR\tmilestone\xca\xf3\x18\b\n" +
+	"\aproject\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18 R\aproject\x12'\n" +
+	"\x04type\x18\x04 \x01(\tB\x13\xbaH\x04r\x02\x18 \xca\xf3\x18\b\n" +
 	"\x06\"task\"R\x04type\x12c\n" +
 	"\x06status\x18\x05 \x01(\tBK\xbaH<\xd8\x01\x01r7R\x04todoR\vin_progressR\tin_reviewR\x04doneR\tcancelledR\x06closed\xca\xf3\x18\b\n" +
 	"\x06\"todo\"R\x06status\x12$\n" +
 	"\bassignee\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\bassignee\x12Q\n" +
 	"\bpriority\x18\a \x01(\tB5\xbaH&\xd8\x01\x01r!R\x04noneR\x03lowR\x06normalR\x04highR\x06urgent\xca\xf3\x18\b\n" +
 	"\x06\"none\"R\bpriority\x12\x1f\n" +
-	"\x06parent\x18\b \x01(\tB\a\xbaH\x04r\x02\x18@R\x06parent\x12|\n" +
-	"\x03due\x18\t \x01(\tBj\xbaHg\xba\x01]\n" +
-	"\adue_day\x12$due must be a day such as 2026-03-01\x1a,this.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$')\xd8\x01\x01r\x02\x18\n" +
-	"R\x03due\x12;\n" +
+	"\x06parent\x18\b \x01(\tB\a\xbaH\x04r\x02\x18@R\x06parent\x12\xff\x01\n" +
+	"\x03due\x18\t \x01(\tB\xec\x01\xbaH\xe8\x01\xba\x01\xe0\x01\n" +
+	"\n" +
+	"due_moment\x12Kdue must be a day such as 2026-03-01 or a time such as 2026-03-01T15:00:00Z\x1a\x84\x01this == '' || this.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\\\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$')r\x02\x18(R\x03due\x12;\n" +
 	"\x10estimate_minutes\x18\n" +
-	" \x01(\x05B\v\xbaH\b\x1a\x06\x18\xa0\x8a (\x01H\x00R\x0festimateMinutes\x88\x01\x01B\x13\n" +
-	"\x11_estimate_minutes\"\xda\x01\n" +
+	" \x01(\x05B\v\xbaH\b\x1a\x06\x18\xa0\x8a (\x01H\x00R\x0festimateMinutes\x88\x01\x01\x12\x87\x02\n" +
+	"\x05start\x18\v \x01(\tB\xf0\x01\xbaH\xec\x01\xba\x01\xe4\x01\n" +
+	"\fstart_moment\x12Mstart must be a day such as 2026-03-01 or a time such as 2026-03-01T15:00:00Z\x1a\x84\x01this == '' || this.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\\\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$')r\x02\x18(R\x05start\x126\n" +
+	"\x06points\x18\f \x01(\x01B\x19\xbaH\x16\x12\x14@\x01\x19\x00\x00\x00\x00\x80\x84.A)\x00\x00\x00\x00\x00\x00\x00\x00H\x01R\x06points\x88\x01\x01\x12*\n" +
+	"\x06labels\x18\r \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10(\x18\x01\"\x06r\x04\x10\x01(@R\x06labels\x122\n" +
+	"\x15labels_create_missing\x18\x0e \x01(\bR\x13labelsCreateMissing\x12/\n" +
+	"\x06fields\x18\x0f \x01(\v2\x17.google.protobuf.StructR\x06fields\x12\x1c\n" +
+	"\x04unit\x18\x10 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x04unit\x121\n" +
+	"\n" +
+	"waiting_on\x18\x11 \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10@\x18\x01\"\x06r\x04\x10\x01\x18@R\twaitingOn\x12\x1a\n" +
+	"\x03ask\x18\x12 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x03ask\x128\n" +
+	"\bdecision\x18\x13 \x01(\v2\x1c.bullpen.tracker.v1.DecisionR\bdecision\x12$\n" +
+	"\x0eeven_if_exists\x18\x14 \x01(\bR\fevenIfExists:n\xbaHk\x1ai\n" +
+	"\x12decision_needs_ask\x12,decision may only be given together with ask\x1a%!has(this.decision) || this.ask != ''B\x13\n" +
+	"\x11_estimate_minutesB\t\n" +
+	"\a_points\"\xab\x03\n" +
 	"\x16CreateWorkItemResponse\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
@@ -1156,42 +3108,127 @@ const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"\x02id\x18\x05 \x01(\tR\x02id\x12\x16\n" +
 	"\x06status\x18\x06 \x01(\tR\x06status\x12\x1a\n" +
 	"\bassignee\x18\a \x01(\tR\bassignee\x12\x1a\n" +
-	"\bwarnings\x18\b \x03(\tR\bwarnings\"\xa1\x01\n" +
+	"\bwarnings\x18\b \x03(\tR\bwarnings\x12%\n" +
+	"\x0elabels_created\x18\t \x03(\tR\rlabelsCreated\x12\x14\n" +
+	"\x05asked\x18\n" +
+	" \x01(\tR\x05asked\x12\x1d\n" +
+	"\n" +
+	"comment_id\x18\v \x01(\tR\tcommentId\x128\n" +
+	"\bdecision\x18\f \x01(\v2\x1c.bullpen.tracker.v1.DecisionR\bdecision\x129\n" +
+	"\asimilar\x18\r \x03(\v2\x1f.bullpen.tracker.v1.SimilarItemR\asimilar\"M\n" +
+	"\vSimilarItem\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\tR\x06status\"\x93\x02\n" +
 	"\x12GetWorkItemRequest\x12\x1d\n" +
-	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x129\n" +
-	"\ainclude\x18\x02 \x03(\tB\x1f\xbaH\x1c\x92\x01\x19\x18\x01\"\x15r\x13R\bcommentsR\ahistoryR\ainclude\x121\n" +
-	"\x0fcomments_cursor\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x0ecommentsCursor\"\x84\x02\n" +
+	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x12H\n" +
+	"\ainclude\x18\x02 \x03(\tB.\xbaH+\x92\x01(\x18\x01\"$r\"R\bcommentsR\ahistoryR\x05linksR\x06fieldsR\ainclude\x121\n" +
+	"\x0fcomments_cursor\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\x0ecommentsCursor\x12!\n" +
+	"\acomment\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\acomment\x12\x12\n" +
+	"\x04body\x18\x05 \x01(\bR\x04body\x12*\n" +
+	"\fmin_position\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\x87\x04\n" +
 	"\x13GetWorkItemResponse\x120\n" +
 	"\x04item\x18\x01 \x01(\v2\x1c.bullpen.tracker.v1.WorkItemR\x04item\x127\n" +
 	"\bcomments\x18\x02 \x03(\v2\x1b.bullpen.tracker.v1.CommentR\bcomments\x120\n" +
 	"\x14next_comments_cursor\x18\x03 \x01(\tR\x12nextCommentsCursor\x124\n" +
 	"\ahistory\x18\x04 \x03(\v2\x1a.bullpen.tracker.v1.ChangeR\ahistory\x12\x1a\n" +
-	"\bsubtasks\x18\x05 \x03(\tR\bsubtasks\"\xff\x04\n" +
+	"\bsubtasks\x18\x05 \x03(\tR\bsubtasks\x122\n" +
+	"\x05links\x18\x06 \x03(\v2\x1c.bullpen.tracker.v1.RelationR\x05links\x125\n" +
+	"\x06fields\x18\a \x03(\v2\x1d.bullpen.tracker.v1.ItemFieldR\x06fields\x123\n" +
+	"\x05units\x18\b \x01(\v2\x1d.bullpen.tracker.v1.ItemUnitsR\x05units\x12/\n" +
+	"\x13reassignment_budget\x18\t \x01(\x05R\x12reassignmentBudget\x120\n" +
+	"\x04keys\x18\n" +
+	" \x03(\v2\x1c.bullpen.tracker.v1.ItemNameR\x04keys\"\xc7\x01\n" +
+	"\tItemField\x12\x12\n" +
+	"\x04slug\x18\x01 \x01(\tR\x04slug\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\tR\x04type\x12,\n" +
+	"\x05value\x18\x04 \x01(\v2\x16.google.protobuf.ValueR\x05value\x12\x16\n" +
+	"\x06hidden\x18\x05 \x01(\bR\x06hidden\x12\x18\n" +
+	"\aforeign\x18\x06 \x01(\bR\aforeign\x12\x1e\n" +
+	"\n" +
+	"undeclared\x18\a \x01(\bR\n" +
+	"undeclared\"w\n" +
+	"\tItemUnits\x122\n" +
+	"\x05filed\x18\x01 \x01(\v2\x1c.bullpen.tracker.v1.ItemUnitR\x05filed\x126\n" +
+	"\arouting\x18\x02 \x01(\v2\x1c.bullpen.tracker.v1.ItemUnitR\arouting\"L\n" +
+	"\bItemUnit\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
+	"\bresolved\x18\x03 \x01(\bR\bresolved\"\x9c\b\n" +
 	"\x14ListWorkItemsRequest\x12$\n" +
 	"\bassignee\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\bassignee\x12!\n" +
 	"\aproject\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18 R\aproject\x12[\n" +
 	"\x06status\x18\x03 \x03(\tBC\xbaH@\x92\x01=\x18\x01\"9r7R\x04todoR\vin_progressR\tin_reviewR\x04doneR\tcancelledR\x06closedR\x06status\x12\x1b\n" +
 	"\topen_only\x18\x04 \x01(\bR\bopenOnly\x12\x1c\n" +
-	"\x04text\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x90\x03R\x04text\x12Q\n" +
-	"\x04type\x18\x06 \x03(\tB=\xbaH:\x92\x017\x18\x01\"3r1R\x04taskR\x03bugR\x04epicR\x05storyR\x05spikeR\x05choreR\tmilestoneR\x04type\x12I\n" +
+	"\x04text\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x90\x03R\x04text\x12$\n" +
+	"\x04type\x18\x06 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10@\x18\x01\"\x04r\x02\x18 R\x04type\x12I\n" +
 	"\bpriority\x18\a \x03(\tB-\xbaH*\x92\x01'\x18\x01\"#r!R\x04noneR\x03lowR\x06normalR\x04highR\x06urgentR\bpriority\x12\x1f\n" +
 	"\x06parent\x18\b \x01(\tB\a\xbaH\x04r\x02\x18@R\x06parent\x12$\n" +
-	"\breporter\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\breporter\x12R\n" +
+	"\breporter\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\breporter\x12+\n" +
 	"\x04sort\x18\n" +
-	" \x01(\tB>\xbaH+\xd8\x01\x01r&R\b-updatedR\aupdatedR\b-createdR\acreated\xca\xf3\x18\f\n" +
+	" \x01(\tB\x17\xbaH\x04r\x02(P\xca\xf3\x18\f\n" +
 	"\n" +
 	"\"-updated\"R\x04sort\x12 \n" +
-	"\x06cursor\x18\v \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06cursor\x12+\n" +
+	"\x06cursor\x18\v \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x06cursor\x12+\n" +
 	"\x05limit\x18\f \x01(\x05B\x15\xbaH\n" +
 	"\xd8\x01\x01\x1a\x05\x18\xf4\x03(\x01\xca\xf3\x18\x04\n" +
-	"\x0250R\x05limit\"\xc3\x01\n" +
+	"\x0250R\x05limit\x12W\n" +
+	"\x06preset\x18\r \x01(\tB?\xbaH<\xd8\x01\x01r7R\bmy_queueR\n" +
+	"prioritiesR\x06triageR\ablockedR\aoverdueR\x05readyR\x06preset\x12\x1b\n" +
+	"\x04view\x18\x0e \x01(\tB\a\xbaH\x04r\x02\x18@R\x04view\x12\x1d\n" +
+	"\x05label\x18\x0f \x01(\tB\a\xbaH\x04r\x02(@R\x05label\x12\x18\n" +
+	"\aremoved\x18\x10 \x01(\bR\aremoved\x12\x19\n" +
+	"\x03due\x18\x11 \x01(\tB\a\xbaH\x04r\x02(dR\x03due\x12!\n" +
+	"\aupdated\x18\x12 \x01(\tB\a\xbaH\x04r\x02(dR\aupdated\x12!\n" +
+	"\acreated\x18\x13 \x01(\tB\a\xbaH\x04r\x02(dR\acreated\x12\"\n" +
+	"\awatcher\x18\x14 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\awatcher\x12\x1c\n" +
+	"\x04unit\x18\x15 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x04unit\x12<\n" +
+	"\rfield_filters\x18\x16 \x01(\v2\x17.google.protobuf.StructR\ffieldFilters\x123\n" +
+	"\x05query\x18\x17 \x01(\v2\x1d.bullpen.tracker.v1.WorkQueryR\x05query\x12*\n" +
+	"\fmin_position\x18\x18 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\x9b\x03\n" +
 	"\x15ListWorkItemsResponse\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x122\n" +
 	"\x05items\x18\x02 \x03(\v2\x1c.bullpen.tracker.v1.WorkItemR\x05items\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x05R\x05total\x12)\n" +
 	"\x11total_is_at_least\x18\x04 \x01(\bR\x0etotalIsAtLeast\x12\x1f\n" +
 	"\vnext_cursor\x18\x05 \x01(\tR\n" +
-	"nextCursor\"\x87\b\n" +
+	"nextCursor\x121\n" +
+	"\x06totals\x18\x06 \x03(\v2\x19.bullpen.tracker.v1.TotalR\x06totals\x125\n" +
+	"\x06groups\x18\a \x03(\v2\x1d.bullpen.tracker.v1.ItemGroupR\x06groups\x12%\n" +
+	"\x0egroups_overlap\x18\b \x01(\bR\rgroupsOverlap\x12%\n" +
+	"\x0egroups_dropped\x18\t \x01(\x05R\rgroupsDropped\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\n" +
+	" \x01(\tR\n" +
+	"incomplete\"\xcf\x01\n" +
+	"\x16SearchWorkItemsRequest\x12\x1e\n" +
+	"\x04text\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x90\x03R\x04text\x12)\n" +
+	"\x05limit\x18\x02 \x01(\x05B\x13\xbaH\t\xd8\x01\x01\x1a\x04\x182(\x01\xca\xf3\x18\x03\n" +
+	"\x018R\x05limit\x12!\n" +
+	"\aproject\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18 R\aproject\x12\x1b\n" +
+	"\topen_only\x18\x04 \x01(\bR\bopenOnly\x12*\n" +
+	"\fmin_position\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\xd0\x01\n" +
+	"\x17SearchWorkItemsResponse\x12\x14\n" +
+	"\x05query\x18\x01 \x01(\tR\x05query\x127\n" +
+	"\amatches\x18\x02 \x03(\v2\x1d.bullpen.tracker.v1.WorkMatchR\amatches\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x05R\x05count\x12\x14\n" +
+	"\x05total\x18\x04 \x01(\x05R\x05total\x12\x1a\n" +
+	"\bcomplete\x18\x05 \x01(\bR\bcomplete\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\x06 \x01(\tR\n" +
+	"incomplete\"\xc2\x01\n" +
+	"\tWorkMatch\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
+	"\x05title\x18\x03 \x01(\tR\x05title\x12\x16\n" +
+	"\x06status\x18\x04 \x01(\tR\x06status\x12\x1a\n" +
+	"\bassignee\x18\x05 \x01(\tR\bassignee\x12\x18\n" +
+	"\asnippet\x18\x06 \x01(\tR\asnippet\x12\x19\n" +
+	"\bfound_in\x18\a \x01(\tR\afoundIn\x12\x14\n" +
+	"\x05score\x18\b \x01(\x01R\x05score\"\x81\x14\n" +
 	"\x15UpdateWorkItemRequest\x12\x1d\n" +
 	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x12Y\n" +
 	"\x06status\x18\x02 \x01(\tB<\xbaH9r7R\x04todoR\vin_progressR\tin_reviewR\x04doneR\tcancelledR\x06closedH\x00R\x06status\x88\x01\x01\x12)\n" +
@@ -1200,16 +3237,37 @@ const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"\bpriority\x18\x05 \x01(\tB&\xbaH#r!R\x04noneR\x03lowR\x06normalR\x04highR\x06urgentH\x03R\bpriority\x88\x01\x01\x12%\n" +
 	"\x05title\x18\x06 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x02H\x04R\x05title\x88\x01\x01\x12\"\n" +
-	"\x04body\x18\a \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x04H\x05R\x04body\x88\x01\x01\x12\x96\x01\n" +
-	"\x03due\x18\b \x01(\tB\x7f\xbaH|\xba\x01u\n" +
-	"\adue_day\x12.due must be a day such as 2026-03-01, or empty\x1a:this == '' || this.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$')r\x02\x18\n" +
-	"H\x06R\x03due\x88\x01\x01\x12;\n" +
-	"\x10estimate_minutes\x18\t \x01(\x05B\v\xbaH\b\x1a\x06\x18\xa0\x8a (\x01H\aR\x0festimateMinutes\x88\x01\x01\x124\n" +
+	"\x04body\x18\a \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x04H\x05R\x04body\x88\x01\x01\x12\x8e\x02\n" +
+	"\x03due\x18\b \x01(\tB\xf6\x01\xbaH\xf2\x01\xba\x01\xea\x01\n" +
+	"\n" +
+	"due_moment\x12Udue must be a day such as 2026-03-01 or a time such as 2026-03-01T15:00:00Z, or empty\x1a\x84\x01this == '' || this.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\\\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$')r\x02\x18(H\x06R\x03due\x88\x01\x01\x12;\n" +
+	"\x10estimate_minutes\x18\t \x01(\x05B\v\xbaH\b\x1a\x06\x18\xa0\x8a (\x01H\aR\x0festimateMinutes\x88\x01\x01\x12D\n" +
 	"\x05clear\x18\n" +
-	" \x03(\tB\x1e\xbaH\x1b\x92\x01\x18\x18\x01\"\x14r\x12R\x10estimate_minutesR\x05clear\x12'\n" +
-	"\bif_match\x18\v \x01(\x05B\a\xbaH\x04\x1a\x02 \x00H\bR\aifMatch\x88\x01\x01:\xeb\x01\xbaH\xe7\x01\x1aq\n" +
+	" \x03(\tB.\xbaH+\x92\x01(\x18\x01\"$r\"R\x10estimate_minutesR\x06pointsR\x06labelsR\x05clear\x12'\n" +
+	"\bif_match\x18\v \x01(\x05B\a\xbaH\x04\x1a\x02 \x00H\bR\aifMatch\x88\x01\x01\x12\x96\x02\n" +
+	"\x05start\x18\f \x01(\tB\xfa\x01\xbaH\xf6\x01\xba\x01\xee\x01\n" +
+	"\fstart_moment\x12Wstart must be a day such as 2026-03-01 or a time such as 2026-03-01T15:00:00Z, or empty\x1a\x84\x01this == '' || this.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\\\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$')r\x02\x18(H\tR\x05start\x88\x01\x01\x126\n" +
+	"\x06points\x18\r \x01(\x01B\x19\xbaH\x16\x12\x14@\x01\x19\x00\x00\x00\x00\x80\x84.A)\x00\x00\x00\x00\x00\x00\x00\x00H\n" +
+	"R\x06points\x88\x01\x01\x12*\n" +
+	"\x06labels\x18\x0e \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10(\x18\x01\"\x06r\x04\x10\x01(@R\x06labels\x122\n" +
+	"\x15labels_create_missing\x18\x0f \x01(\bR\x13labelsCreateMissing\x12B\n" +
+	"\tchecklist\x18\x10 \x01(\v2$.bullpen.tracker.v1.ChecklistGestureR\tchecklist\x12/\n" +
+	"\fduplicate_of\x18\x11 \x01(\tB\a\xbaH\x04r\x02\x18@H\vR\vduplicateOf\x88\x01\x01\x12\x19\n" +
+	"\x05watch\x18\x12 \x01(\bH\fR\x05watch\x88\x01\x01\x120\n" +
+	"\frouting_unit\x18\x13 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01H\rR\vroutingUnit\x88\x01\x01\x12<\n" +
+	"\n" +
+	"waiting_on\x18\x14 \x01(\v2\x1d.bullpen.tracker.v1.SetChangeR\twaitingOn\x129\n" +
+	"\bblocking\x18\x15 \x01(\v2\x1d.bullpen.tracker.v1.SetChangeR\bblocking\x125\n" +
+	"\x06linked\x18\x16 \x01(\v2\x1d.bullpen.tracker.v1.SetChangeR\x06linked\x12@\n" +
+	"\flinked_pages\x18\x17 \x01(\v2\x1d.bullpen.tracker.v1.SetChangeR\vlinkedPages\x126\n" +
+	"\x0fdependency_note\x18\x18 \x01(\tB\b\xbaH\x05r\x03(\xf4\x03H\x0eR\x0edependencyNote\x88\x01\x01\x12/\n" +
+	"\x06fields\x18\x19 \x01(\v2\x17.google.protobuf.StructR\x06fields\x12C\n" +
+	"\rcollaborators\x18\x1a \x01(\v2\x1d.bullpen.tracker.v1.SetChangeR\rcollaborators\x12$\n" +
+	"\x06parent\x18\x1b \x01(\tB\a\xbaH\x04r\x02\x18@H\x0fR\x06parent\x88\x01\x01\x12\"\n" +
+	"\x04type\x18\x1c \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18 H\x10R\x04type\x88\x01\x01:\x97\x03\xbaH\x93\x03\x1aq\n" +
 	"\x15reason_needs_assignee\x12/reason may only be given together with assignee\x1a'!has(this.reason) || has(this.assignee)\x1ar\n" +
-	"\x13body_needs_if_match\x124a new body needs if_match: the version that you read\x1a%!has(this.body) || has(this.if_match)B\t\n" +
+	"\x13body_needs_if_match\x124a new body needs if_match: the version that you read\x1a%!has(this.body) || has(this.if_match)\x1a\xa9\x01\n" +
+	"\x15note_needs_dependency\x12Fdependency_note may only be given together with waiting_on or blocking\x1aH!has(this.dependency_note) || has(this.waiting_on) || has(this.blocking)B\t\n" +
 	"\a_statusB\v\n" +
 	"\t_assigneeB\t\n" +
 	"\a_reasonB\v\n" +
@@ -1218,17 +3276,50 @@ const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"\x05_bodyB\x06\n" +
 	"\x04_dueB\x13\n" +
 	"\x11_estimate_minutesB\v\n" +
-	"\t_if_match\"\x96\x01\n" +
+	"\t_if_matchB\b\n" +
+	"\x06_startB\t\n" +
+	"\a_pointsB\x0f\n" +
+	"\r_duplicate_ofB\b\n" +
+	"\x06_watchB\x0f\n" +
+	"\r_routing_unitB\x12\n" +
+	"\x10_dependency_noteB\t\n" +
+	"\a_parentB\a\n" +
+	"\x05_type\"\xbd\x01\n" +
 	"\x16UpdateWorkItemResponse\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x10\n" +
 	"\x03key\x18\x04 \x01(\tR\x03key\x12\x1a\n" +
-	"\bwarnings\x18\x05 \x03(\tR\bwarnings\"~\n" +
+	"\bwarnings\x18\x05 \x03(\tR\bwarnings\x12%\n" +
+	"\x0elabels_created\x18\x06 \x03(\tR\rlabelsCreated\"\xea\x02\n" +
+	"\x14ClaimWorkItemRequest\x12\x1b\n" +
+	"\x04item\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04item\x12!\n" +
+	"\aproject\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18 R\aproject\x12/\n" +
+	"\aminutes\x18\x03 \x01(\x05B\x15\xbaH\n" +
+	"\xd8\x01\x01\x1a\x05\x18\xa0\v(\x01\xca\xf3\x18\x04\n" +
+	"\x0230R\aminutes\x12\x18\n" +
+	"\arelease\x18\x04 \x01(\bR\arelease:\xc6\x01\xbaH\xc2\x01\x1a`\n" +
+	"\x12release_needs_item\x12(release needs item: the one to give back\x1a !this.release || this.item != ''\x1a^\n" +
+	"\x15claim_item_or_project\x12\x1egive item or project, not both\x1a%this.item == '' || this.project == ''\"\xf2\x01\n" +
+	"\x15ClaimWorkItemResponse\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x05R\aversion\x120\n" +
+	"\x04item\x18\x04 \x01(\v2\x1c.bullpen.tracker.v1.WorkItemR\x04item\x12;\n" +
+	"\vexpire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\x12\x1a\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\x82\x05\n" +
 	"\x18CommentOnWorkItemRequest\x12\x1d\n" +
-	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x12\x1f\n" +
-	"\x04body\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01(\x80\x80\x02R\x04body\x12\"\n" +
-	"\breply_to\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\areplyTo\"\xd8\x01\n" +
+	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x12\x1d\n" +
+	"\x04body\x18\x02 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x02R\x04body\x12\"\n" +
+	"\breply_to\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\areplyTo\x12\x1a\n" +
+	"\x03ask\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x03ask\x128\n" +
+	"\bdecision\x18\x05 \x01(\v2\x1c.bullpen.tracker.v1.DecisionR\bdecision\x12!\n" +
+	"\aanswers\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18@R\aanswers\x12\x1f\n" +
+	"\x06choice\x18\a \x01(\tB\a\xbaH\x04r\x02\x18 R\x06choice:\xe9\x02\xbaH\xe5\x02\x1aq\n" +
+	"\x1acomment_decision_needs_ask\x12,decision may only be given together with ask\x1a%!has(this.decision) || this.ask != ''\x1a\x86\x01\n" +
+	"\x15comment_ask_or_choice\x12Agive decision or choice, not both: one asks and the other answers\x1a*!(has(this.decision) && this.choice != '')\x1ag\n" +
+	"\x16comment_says_something\x12'body is required unless choice is given\x1a$this.body != '' || this.choice != ''\"\xdc\x02\n" +
 	"\x19CommentOnWorkItemResponse\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
@@ -1237,26 +3328,134 @@ const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"comment_id\x18\x04 \x01(\tR\tcommentId\x12\x12\n" +
 	"\x04item\x18\x05 \x01(\tR\x04item\x12\x1c\n" +
 	"\tmentioned\x18\x06 \x03(\tR\tmentioned\x12\x1a\n" +
-	"\bwarnings\x18\a \x03(\tR\bwarnings\"I\n" +
-	"\x13ListProjectsRequest\x12\x16\n" +
-	"\x01q\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x90\x03R\x01q\x12\x1a\n" +
-	"\barchived\x18\x02 \x01(\bR\barchived\"e\n" +
-	"\x14ListProjectsResponse\x127\n" +
-	"\bprojects\x18\x01 \x03(\v2\x1b.bullpen.tracker.v1.ProjectR\bprojects\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x05R\x05total2\xd9\a\n" +
+	"\bwarnings\x18\a \x03(\tR\bwarnings\x12\x14\n" +
+	"\x05asked\x18\b \x01(\tR\x05asked\x12\x1a\n" +
+	"\banswered\x18\t \x01(\tR\banswered\x12\x16\n" +
+	"\x06choice\x18\n" +
+	" \x01(\tR\x06choice\x128\n" +
+	"\bdecision\x18\v \x01(\v2\x1c.bullpen.tracker.v1.DecisionR\bdecision\"\x9c\x01\n" +
+	"\x14MergeWorkItemRequest\x12\x1d\n" +
+	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x12\x1d\n" +
+	"\x04into\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04into\x124\n" +
+	"\rmove_subtasks\x18\x03 \x01(\bB\n" +
+	"\xca\xf3\x18\x06\n" +
+	"\x04trueH\x00R\fmoveSubtasks\x88\x01\x01B\x10\n" +
+	"\x0e_move_subtasks\"\xd9\x01\n" +
+	"\x15MergeWorkItemResponse\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\tR\x03key\x12\x1f\n" +
+	"\vmerged_into\x18\x05 \x01(\tR\n" +
+	"mergedInto\x12%\n" +
+	"\x0esubtasks_moved\x18\x06 \x01(\x05R\rsubtasksMoved\x12\x16\n" +
+	"\x06status\x18\a \x01(\tR\x06status\"Y\n" +
+	"\x13MoveWorkItemRequest\x12\x1d\n" +
+	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x12#\n" +
+	"\aproject\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18 R\aproject\"\xd8\x01\n" +
+	"\x14MoveWorkItemResponse\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\tR\x03key\x12\x1d\n" +
+	"\n" +
+	"moved_from\x18\x05 \x01(\tR\tmovedFrom\x12\x18\n" +
+	"\aproject\x18\x06 \x01(\tR\aproject\x12%\n" +
+	"\x0esubtasks_moved\x18\a \x01(\x05R\rsubtasksMoved\"P\n" +
+	"\x15RemoveWorkItemRequest\x12\x1d\n" +
+	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x12\x18\n" +
+	"\asubtree\x18\x02 \x01(\bR\asubtree\"\x94\x01\n" +
+	"\x16RemoveWorkItemResponse\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\tR\x03key\x12\x18\n" +
+	"\aremoved\x18\x05 \x01(\x05R\aremoved\"7\n" +
+	"\x16RestoreWorkItemRequest\x12\x1d\n" +
+	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\"\x97\x01\n" +
+	"\x17RestoreWorkItemResponse\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\tR\x03key\x12\x1a\n" +
+	"\brestored\x18\x05 \x01(\x05R\brestored\"\x85\x01\n" +
+	"\x14PurgeWorkItemRequest\x12\x1d\n" +
+	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x12*\n" +
+	"\vconfirm_key\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\n" +
+	"confirmKey\x12\"\n" +
+	"\x06reason\x18\x03 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\xf4\x03R\x06reason\"z\n" +
+	"\x15PurgeWorkItemResponse\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\tR\bposition\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x19\n" +
+	"\bmoved_up\x18\x04 \x01(\x05R\amovedUp2\xd7&\n" +
 	"\x0eTrackerService\x12\xa3\x01\n" +
 	"\x0eCreateWorkItem\x12).bullpen.tracker.v1.CreateWorkItemRequest\x1a*.bullpen.tracker.v1.CreateWorkItemResponse\":\xca\xf3\x186\n" +
 	"\x10create_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x92\x01\n" +
 	"\vGetWorkItem\x12&.bullpen.tracker.v1.GetWorkItemRequest\x1a'.bullpen.tracker.v1.GetWorkItemResponse\"2\xca\xf3\x18+\n" +
 	"\rget_work_item\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\x9a\x01\n" +
 	"\rListWorkItems\x12(.bullpen.tracker.v1.ListWorkItemsRequest\x1a).bullpen.tracker.v1.ListWorkItemsResponse\"4\xca\xf3\x18-\n" +
-	"\x0flist_work_items\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xa3\x01\n" +
+	"\x0flist_work_items\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xa2\x01\n" +
+	"\x0fSearchWorkItems\x12*.bullpen.tracker.v1.SearchWorkItemsRequest\x1a+.bullpen.tracker.v1.SearchWorkItemsResponse\"6\xca\xf3\x18/\n" +
+	"\x11search_work_items\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xa3\x01\n" +
 	"\x0eUpdateWorkItem\x12).bullpen.tracker.v1.UpdateWorkItemRequest\x1a*.bullpen.tracker.v1.UpdateWorkItemResponse\":\xca\xf3\x186\n" +
-	"\x10update_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\xb0\x01\n" +
+	"\x10update_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x99\x01\n" +
+	"\rClaimWorkItem\x12(.bullpen.tracker.v1.ClaimWorkItemRequest\x1a).bullpen.tracker.v1.ClaimWorkItemResponse\"3\xca\xf3\x18/\n" +
+	"\x0fclaim_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x00B\x0etracker:nativeP\x01\x12\xb0\x01\n" +
 	"\x11CommentOnWorkItem\x12,.bullpen.tracker.v1.CommentOnWorkItemRequest\x1a-.bullpen.tracker.v1.CommentOnWorkItemResponse\">\xca\xf3\x18:\n" +
-	"\x14comment_on_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x95\x01\n" +
+	"\x14comment_on_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x9f\x01\n" +
+	"\rMergeWorkItem\x12(.bullpen.tracker.v1.MergeWorkItemRequest\x1a).bullpen.tracker.v1.MergeWorkItemResponse\"9\xca\xf3\x185\n" +
+	"\x0fmerge_work_item\x12\x02\x01\x02\x18\x00 \x01(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x9b\x01\n" +
+	"\fMoveWorkItem\x12'.bullpen.tracker.v1.MoveWorkItemRequest\x1a(.bullpen.tracker.v1.MoveWorkItemResponse\"8\xca\xf3\x184\n" +
+	"\x0emove_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\xa2\x01\n" +
+	"\x0eRemoveWorkItem\x12).bullpen.tracker.v1.RemoveWorkItemRequest\x1a*.bullpen.tracker.v1.RemoveWorkItemResponse\"9\xca\xf3\x185\n" +
+	"\x10remove_work_item\x12\x01\x02\x18\x00 \x01(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\xa6\x01\n" +
+	"\x0fRestoreWorkItem\x12*.bullpen.tracker.v1.RestoreWorkItemRequest\x1a+.bullpen.tracker.v1.RestoreWorkItemResponse\":\xca\xf3\x186\n" +
+	"\x11restore_work_item\x12\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x98\x01\n" +
+	"\rPlaceWorkItem\x12(.bullpen.tracker.v1.PlaceWorkItemRequest\x1a).bullpen.tracker.v1.PlaceWorkItemResponse\"2\xca\xf3\x18.\n" +
+	"\x0fplace_work_item\x12\x01\x02\x18\x00 \x00(\x000\x00B\x0etracker:nativeP\x01\x12\xa6\x01\n" +
+	"\x10GetWorkCatalogue\x12+.bullpen.tracker.v1.GetWorkCatalogueRequest\x1a,.bullpen.tracker.v1.GetWorkCatalogueResponse\"7\xca\xf3\x180\n" +
+	"\x12get_work_catalogue\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xaa\x01\n" +
+	"\x12WriteWorkCatalogue\x12-.bullpen.tracker.v1.WriteWorkCatalogueRequest\x1a..bullpen.tracker.v1.WriteWorkCatalogueResponse\"5\xca\xf3\x181\n" +
+	"\x14write_work_catalogue\x12\x01\x02\x18\x00 \x00(\x010\x01B\x0etracker:native\x12\x95\x01\n" +
 	"\fListProjects\x12'.bullpen.tracker.v1.ListProjectsRequest\x1a(.bullpen.tracker.v1.ListProjectsResponse\"2\xca\xf3\x18+\n" +
-	"\rlist_projects\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01B\xd6\x01\n" +
+	"\rlist_projects\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xa1\x01\n" +
+	"\x0fDescribeProject\x12*.bullpen.tracker.v1.DescribeProjectRequest\x1a+.bullpen.tracker.v1.DescribeProjectResponse\"5\xca\xf3\x18.\n" +
+	"\x10describe_project\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\x92\x01\n" +
+	"\fWriteProject\x12'.bullpen.tracker.v1.WriteProjectRequest\x1a(.bullpen.tracker.v1.WriteProjectResponse\"/\xca\xf3\x18+\n" +
+	"\rwrite_project\x12\x02\x01\x02\x18\x00 \x00(\x010\x01B\x0etracker:native\x12\x95\x01\n" +
+	"\fTaskActivity\x12'.bullpen.tracker.v1.TaskActivityRequest\x1a(.bullpen.tracker.v1.TaskActivityResponse\"2\xca\xf3\x18+\n" +
+	"\rtask_activity\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12}\n" +
+	"\x06MyWork\x12!.bullpen.tracker.v1.MyWorkRequest\x1a\".bullpen.tracker.v1.MyWorkResponse\",\xca\xf3\x18%\n" +
+	"\amy_work\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xa6\x01\n" +
+	"\x10ListProjectFiles\x12+.bullpen.tracker.v1.ListProjectFilesRequest\x1a,.bullpen.tracker.v1.ListProjectFilesResponse\"7\xca\xf3\x180\n" +
+	"\x12list_project_files\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xa2\x01\n" +
+	"\x0fReadProjectFile\x12*.bullpen.tracker.v1.ReadProjectFileRequest\x1a+.bullpen.tracker.v1.ReadProjectFileResponse\"6\xca\xf3\x18/\n" +
+	"\x11read_project_file\x12\x02\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\xab\x01\n" +
+	"\x10WriteProjectFile\x12+.bullpen.tracker.v1.WriteProjectFileRequest\x1a,.bullpen.tracker.v1.WriteProjectFileResponse\"<\xca\xf3\x188\n" +
+	"\x12write_project_file\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\xaf\x01\n" +
+	"\x11RemoveProjectFile\x12,.bullpen.tracker.v1.RemoveProjectFileRequest\x1a-.bullpen.tracker.v1.RemoveProjectFileResponse\"=\xca\xf3\x189\n" +
+	"\x13remove_project_file\x12\x02\x01\x02\x18\x00 \x01(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x99\x01\n" +
+	"\rListWorkViews\x12(.bullpen.tracker.v1.ListWorkViewsRequest\x1a).bullpen.tracker.v1.ListWorkViewsResponse\"3\xca\xf3\x18,\n" +
+	"\x0flist_work_views\x12\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\x94\x01\n" +
+	"\fSaveWorkView\x12'.bullpen.tracker.v1.SaveWorkViewRequest\x1a(.bullpen.tracker.v1.SaveWorkViewResponse\"1\xca\xf3\x18-\n" +
+	"\x0esave_work_view\x12\x01\x02\x18\x00 \x00(\x000\x00B\x0etracker:nativeP\x01\x12\x88\x01\n" +
+	"\tGetPerson\x12$.bullpen.tracker.v1.GetPersonRequest\x1a%.bullpen.tracker.v1.GetPersonResponse\".\xca\xf3\x18'\n" +
+	"\n" +
+	"get_person\x12\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\x88\x01\n" +
+	"\tWorkInbox\x12$.bullpen.tracker.v1.WorkInboxRequest\x1a%.bullpen.tracker.v1.WorkInboxResponse\".\xca\xf3\x18'\n" +
+	"\n" +
+	"work_inbox\x12\x01\x02\x18\x01 \x00(\x010\x00B\x0etracker:native\x90\x02\x01\x12\x87\x01\n" +
+	"\tMarkInbox\x12$.bullpen.tracker.v1.MarkInboxRequest\x1a%.bullpen.tracker.v1.MarkInboxResponse\"-\xca\xf3\x18)\n" +
+	"\n" +
+	"mark_inbox\x12\x01\x02\x18\x00 \x00(\x000\x00B\x0etracker:nativeP\x01\x12\x7f\n" +
+	"\aSetPins\x12\".bullpen.tracker.v1.SetPinsRequest\x1a#.bullpen.tracker.v1.SetPinsResponse\"+\xca\xf3\x18'\n" +
+	"\bset_pins\x12\x01\x02\x18\x00 \x00(\x000\x00B\x0etracker:nativeP\x01\x12\x97\x01\n" +
+	"\rSetPriorities\x12(.bullpen.tracker.v1.SetPrioritiesRequest\x1a).bullpen.tracker.v1.SetPrioritiesResponse\"1\xca\xf3\x18-\n" +
+	"\x0eset_priorities\x12\x01\x02\x18\x00 \x00(\x000\x01B\x0etracker:nativeP\x01\x12d\n" +
+	"\rPurgeWorkItem\x12(.bullpen.tracker.v1.PurgeWorkItemRequest\x1a).bullpen.tracker.v1.PurgeWorkItemResponse\x12j\n" +
+	"\x0fImportWorkItems\x12*.bullpen.tracker.v1.ImportWorkItemsRequest\x1a+.bullpen.tracker.v1.ImportWorkItemsResponseB\xd6\x01\n" +
 	"\x16com.bullpen.tracker.v1B\x13TrackerServiceProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1;trackerv1\xa2\x02\x03BTX\xaa\x02\x12Bullpen.Tracker.V1\xca\x02\x12Bullpen\\Tracker\\V1\xe2\x02\x1eBullpen\\Tracker\\V1\\GPBMetadata\xea\x02\x14Bullpen::Tracker::V1b\x06proto3"
 
 var (
@@ -1271,48 +3470,193 @@ func file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP() []byte {
 	return file_bullpen_tracker_v1_tracker_service_proto_rawDescData
 }
 
-var file_bullpen_tracker_v1_tracker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_bullpen_tracker_v1_tracker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_bullpen_tracker_v1_tracker_service_proto_goTypes = []any{
-	(*CreateWorkItemRequest)(nil),     // 0: bullpen.tracker.v1.CreateWorkItemRequest
-	(*CreateWorkItemResponse)(nil),    // 1: bullpen.tracker.v1.CreateWorkItemResponse
-	(*GetWorkItemRequest)(nil),        // 2: bullpen.tracker.v1.GetWorkItemRequest
-	(*GetWorkItemResponse)(nil),       // 3: bullpen.tracker.v1.GetWorkItemResponse
-	(*ListWorkItemsRequest)(nil),      // 4: bullpen.tracker.v1.ListWorkItemsRequest
-	(*ListWorkItemsResponse)(nil),     // 5: bullpen.tracker.v1.ListWorkItemsResponse
-	(*UpdateWorkItemRequest)(nil),     // 6: bullpen.tracker.v1.UpdateWorkItemRequest
-	(*UpdateWorkItemResponse)(nil),    // 7: bullpen.tracker.v1.UpdateWorkItemResponse
-	(*CommentOnWorkItemRequest)(nil),  // 8: bullpen.tracker.v1.CommentOnWorkItemRequest
-	(*CommentOnWorkItemResponse)(nil), // 9: bullpen.tracker.v1.CommentOnWorkItemResponse
-	(*ListProjectsRequest)(nil),       // 10: bullpen.tracker.v1.ListProjectsRequest
-	(*ListProjectsResponse)(nil),      // 11: bullpen.tracker.v1.ListProjectsResponse
-	(*WorkItem)(nil),                  // 12: bullpen.tracker.v1.WorkItem
-	(*Comment)(nil),                   // 13: bullpen.tracker.v1.Comment
-	(*Change)(nil),                    // 14: bullpen.tracker.v1.Change
-	(*Project)(nil),                   // 15: bullpen.tracker.v1.Project
+	(*CreateWorkItemRequest)(nil),      // 0: bullpen.tracker.v1.CreateWorkItemRequest
+	(*CreateWorkItemResponse)(nil),     // 1: bullpen.tracker.v1.CreateWorkItemResponse
+	(*SimilarItem)(nil),                // 2: bullpen.tracker.v1.SimilarItem
+	(*GetWorkItemRequest)(nil),         // 3: bullpen.tracker.v1.GetWorkItemRequest
+	(*GetWorkItemResponse)(nil),        // 4: bullpen.tracker.v1.GetWorkItemResponse
+	(*ItemField)(nil),                  // 5: bullpen.tracker.v1.ItemField
+	(*ItemUnits)(nil),                  // 6: bullpen.tracker.v1.ItemUnits
+	(*ItemUnit)(nil),                   // 7: bullpen.tracker.v1.ItemUnit
+	(*ListWorkItemsRequest)(nil),       // 8: bullpen.tracker.v1.ListWorkItemsRequest
+	(*ListWorkItemsResponse)(nil),      // 9: bullpen.tracker.v1.ListWorkItemsResponse
+	(*SearchWorkItemsRequest)(nil),     // 10: bullpen.tracker.v1.SearchWorkItemsRequest
+	(*SearchWorkItemsResponse)(nil),    // 11: bullpen.tracker.v1.SearchWorkItemsResponse
+	(*WorkMatch)(nil),                  // 12: bullpen.tracker.v1.WorkMatch
+	(*UpdateWorkItemRequest)(nil),      // 13: bullpen.tracker.v1.UpdateWorkItemRequest
+	(*UpdateWorkItemResponse)(nil),     // 14: bullpen.tracker.v1.UpdateWorkItemResponse
+	(*ClaimWorkItemRequest)(nil),       // 15: bullpen.tracker.v1.ClaimWorkItemRequest
+	(*ClaimWorkItemResponse)(nil),      // 16: bullpen.tracker.v1.ClaimWorkItemResponse
+	(*CommentOnWorkItemRequest)(nil),   // 17: bullpen.tracker.v1.CommentOnWorkItemRequest
+	(*CommentOnWorkItemResponse)(nil),  // 18: bullpen.tracker.v1.CommentOnWorkItemResponse
+	(*MergeWorkItemRequest)(nil),       // 19: bullpen.tracker.v1.MergeWorkItemRequest
+	(*MergeWorkItemResponse)(nil),      // 20: bullpen.tracker.v1.MergeWorkItemResponse
+	(*MoveWorkItemRequest)(nil),        // 21: bullpen.tracker.v1.MoveWorkItemRequest
+	(*MoveWorkItemResponse)(nil),       // 22: bullpen.tracker.v1.MoveWorkItemResponse
+	(*RemoveWorkItemRequest)(nil),      // 23: bullpen.tracker.v1.RemoveWorkItemRequest
+	(*RemoveWorkItemResponse)(nil),     // 24: bullpen.tracker.v1.RemoveWorkItemResponse
+	(*RestoreWorkItemRequest)(nil),     // 25: bullpen.tracker.v1.RestoreWorkItemRequest
+	(*RestoreWorkItemResponse)(nil),    // 26: bullpen.tracker.v1.RestoreWorkItemResponse
+	(*PurgeWorkItemRequest)(nil),       // 27: bullpen.tracker.v1.PurgeWorkItemRequest
+	(*PurgeWorkItemResponse)(nil),      // 28: bullpen.tracker.v1.PurgeWorkItemResponse
+	(*structpb.Struct)(nil),            // 29: google.protobuf.Struct
+	(*Decision)(nil),                   // 30: bullpen.tracker.v1.Decision
+	(*WorkItem)(nil),                   // 31: bullpen.tracker.v1.WorkItem
+	(*Comment)(nil),                    // 32: bullpen.tracker.v1.Comment
+	(*Change)(nil),                     // 33: bullpen.tracker.v1.Change
+	(*Relation)(nil),                   // 34: bullpen.tracker.v1.Relation
+	(*ItemName)(nil),                   // 35: bullpen.tracker.v1.ItemName
+	(*structpb.Value)(nil),             // 36: google.protobuf.Value
+	(*WorkQuery)(nil),                  // 37: bullpen.tracker.v1.WorkQuery
+	(*Total)(nil),                      // 38: bullpen.tracker.v1.Total
+	(*ItemGroup)(nil),                  // 39: bullpen.tracker.v1.ItemGroup
+	(*ChecklistGesture)(nil),           // 40: bullpen.tracker.v1.ChecklistGesture
+	(*SetChange)(nil),                  // 41: bullpen.tracker.v1.SetChange
+	(*timestamppb.Timestamp)(nil),      // 42: google.protobuf.Timestamp
+	(*PlaceWorkItemRequest)(nil),       // 43: bullpen.tracker.v1.PlaceWorkItemRequest
+	(*GetWorkCatalogueRequest)(nil),    // 44: bullpen.tracker.v1.GetWorkCatalogueRequest
+	(*WriteWorkCatalogueRequest)(nil),  // 45: bullpen.tracker.v1.WriteWorkCatalogueRequest
+	(*ListProjectsRequest)(nil),        // 46: bullpen.tracker.v1.ListProjectsRequest
+	(*DescribeProjectRequest)(nil),     // 47: bullpen.tracker.v1.DescribeProjectRequest
+	(*WriteProjectRequest)(nil),        // 48: bullpen.tracker.v1.WriteProjectRequest
+	(*TaskActivityRequest)(nil),        // 49: bullpen.tracker.v1.TaskActivityRequest
+	(*MyWorkRequest)(nil),              // 50: bullpen.tracker.v1.MyWorkRequest
+	(*ListProjectFilesRequest)(nil),    // 51: bullpen.tracker.v1.ListProjectFilesRequest
+	(*ReadProjectFileRequest)(nil),     // 52: bullpen.tracker.v1.ReadProjectFileRequest
+	(*WriteProjectFileRequest)(nil),    // 53: bullpen.tracker.v1.WriteProjectFileRequest
+	(*RemoveProjectFileRequest)(nil),   // 54: bullpen.tracker.v1.RemoveProjectFileRequest
+	(*ListWorkViewsRequest)(nil),       // 55: bullpen.tracker.v1.ListWorkViewsRequest
+	(*SaveWorkViewRequest)(nil),        // 56: bullpen.tracker.v1.SaveWorkViewRequest
+	(*GetPersonRequest)(nil),           // 57: bullpen.tracker.v1.GetPersonRequest
+	(*WorkInboxRequest)(nil),           // 58: bullpen.tracker.v1.WorkInboxRequest
+	(*MarkInboxRequest)(nil),           // 59: bullpen.tracker.v1.MarkInboxRequest
+	(*SetPinsRequest)(nil),             // 60: bullpen.tracker.v1.SetPinsRequest
+	(*SetPrioritiesRequest)(nil),       // 61: bullpen.tracker.v1.SetPrioritiesRequest
+	(*ImportWorkItemsRequest)(nil),     // 62: bullpen.tracker.v1.ImportWorkItemsRequest
+	(*PlaceWorkItemResponse)(nil),      // 63: bullpen.tracker.v1.PlaceWorkItemResponse
+	(*GetWorkCatalogueResponse)(nil),   // 64: bullpen.tracker.v1.GetWorkCatalogueResponse
+	(*WriteWorkCatalogueResponse)(nil), // 65: bullpen.tracker.v1.WriteWorkCatalogueResponse
+	(*ListProjectsResponse)(nil),       // 66: bullpen.tracker.v1.ListProjectsResponse
+	(*DescribeProjectResponse)(nil),    // 67: bullpen.tracker.v1.DescribeProjectResponse
+	(*WriteProjectResponse)(nil),       // 68: bullpen.tracker.v1.WriteProjectResponse
+	(*TaskActivityResponse)(nil),       // 69: bullpen.tracker.v1.TaskActivityResponse
+	(*MyWorkResponse)(nil),             // 70: bullpen.tracker.v1.MyWorkResponse
+	(*ListProjectFilesResponse)(nil),   // 71: bullpen.tracker.v1.ListProjectFilesResponse
+	(*ReadProjectFileResponse)(nil),    // 72: bullpen.tracker.v1.ReadProjectFileResponse
+	(*WriteProjectFileResponse)(nil),   // 73: bullpen.tracker.v1.WriteProjectFileResponse
+	(*RemoveProjectFileResponse)(nil),  // 74: bullpen.tracker.v1.RemoveProjectFileResponse
+	(*ListWorkViewsResponse)(nil),      // 75: bullpen.tracker.v1.ListWorkViewsResponse
+	(*SaveWorkViewResponse)(nil),       // 76: bullpen.tracker.v1.SaveWorkViewResponse
+	(*GetPersonResponse)(nil),          // 77: bullpen.tracker.v1.GetPersonResponse
+	(*WorkInboxResponse)(nil),          // 78: bullpen.tracker.v1.WorkInboxResponse
+	(*MarkInboxResponse)(nil),          // 79: bullpen.tracker.v1.MarkInboxResponse
+	(*SetPinsResponse)(nil),            // 80: bullpen.tracker.v1.SetPinsResponse
+	(*SetPrioritiesResponse)(nil),      // 81: bullpen.tracker.v1.SetPrioritiesResponse
+	(*ImportWorkItemsResponse)(nil),    // 82: bullpen.tracker.v1.ImportWorkItemsResponse
 }
 var file_bullpen_tracker_v1_tracker_service_proto_depIdxs = []int32{
-	12, // 0: bullpen.tracker.v1.GetWorkItemResponse.item:type_name -> bullpen.tracker.v1.WorkItem
-	13, // 1: bullpen.tracker.v1.GetWorkItemResponse.comments:type_name -> bullpen.tracker.v1.Comment
-	14, // 2: bullpen.tracker.v1.GetWorkItemResponse.history:type_name -> bullpen.tracker.v1.Change
-	12, // 3: bullpen.tracker.v1.ListWorkItemsResponse.items:type_name -> bullpen.tracker.v1.WorkItem
-	15, // 4: bullpen.tracker.v1.ListProjectsResponse.projects:type_name -> bullpen.tracker.v1.Project
-	0,  // 5: bullpen.tracker.v1.TrackerService.CreateWorkItem:input_type -> bullpen.tracker.v1.CreateWorkItemRequest
-	2,  // 6: bullpen.tracker.v1.TrackerService.GetWorkItem:input_type -> bullpen.tracker.v1.GetWorkItemRequest
-	4,  // 7: bullpen.tracker.v1.TrackerService.ListWorkItems:input_type -> bullpen.tracker.v1.ListWorkItemsRequest
-	6,  // 8: bullpen.tracker.v1.TrackerService.UpdateWorkItem:input_type -> bullpen.tracker.v1.UpdateWorkItemRequest
-	8,  // 9: bullpen.tracker.v1.TrackerService.CommentOnWorkItem:input_type -> bullpen.tracker.v1.CommentOnWorkItemRequest
-	10, // 10: bullpen.tracker.v1.TrackerService.ListProjects:input_type -> bullpen.tracker.v1.ListProjectsRequest
-	1,  // 11: bullpen.tracker.v1.TrackerService.CreateWorkItem:output_type -> bullpen.tracker.v1.CreateWorkItemResponse
-	3,  // 12: bullpen.tracker.v1.TrackerService.GetWorkItem:output_type -> bullpen.tracker.v1.GetWorkItemResponse
-	5,  // 13: bullpen.tracker.v1.TrackerService.ListWorkItems:output_type -> bullpen.tracker.v1.ListWorkItemsResponse
-	7,  // 14: bullpen.tracker.v1.TrackerService.UpdateWorkItem:output_type -> bullpen.tracker.v1.UpdateWorkItemResponse
-	9,  // 15: bullpen.tracker.v1.TrackerService.CommentOnWorkItem:output_type -> bullpen.tracker.v1.CommentOnWorkItemResponse
-	11, // 16: bullpen.tracker.v1.TrackerService.ListProjects:output_type -> bullpen.tracker.v1.ListProjectsResponse
-	11, // [11:17] is the sub-list for method output_type
-	5,  // [5:11] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	29, // 0: bullpen.tracker.v1.CreateWorkItemRequest.fields:type_name -> google.protobuf.Struct
+	30, // 1: bullpen.tracker.v1.CreateWorkItemRequest.decision:type_name -> bullpen.tracker.v1.Decision
+	30, // 2: bullpen.tracker.v1.CreateWorkItemResponse.decision:type_name -> bullpen.tracker.v1.Decision
+	2,  // 3: bullpen.tracker.v1.CreateWorkItemResponse.similar:type_name -> bullpen.tracker.v1.SimilarItem
+	31, // 4: bullpen.tracker.v1.GetWorkItemResponse.item:type_name -> bullpen.tracker.v1.WorkItem
+	32, // 5: bullpen.tracker.v1.GetWorkItemResponse.comments:type_name -> bullpen.tracker.v1.Comment
+	33, // 6: bullpen.tracker.v1.GetWorkItemResponse.history:type_name -> bullpen.tracker.v1.Change
+	34, // 7: bullpen.tracker.v1.GetWorkItemResponse.links:type_name -> bullpen.tracker.v1.Relation
+	5,  // 8: bullpen.tracker.v1.GetWorkItemResponse.fields:type_name -> bullpen.tracker.v1.ItemField
+	6,  // 9: bullpen.tracker.v1.GetWorkItemResponse.units:type_name -> bullpen.tracker.v1.ItemUnits
+	35, // 10: bullpen.tracker.v1.GetWorkItemResponse.keys:type_name -> bullpen.tracker.v1.ItemName
+	36, // 11: bullpen.tracker.v1.ItemField.value:type_name -> google.protobuf.Value
+	7,  // 12: bullpen.tracker.v1.ItemUnits.filed:type_name -> bullpen.tracker.v1.ItemUnit
+	7,  // 13: bullpen.tracker.v1.ItemUnits.routing:type_name -> bullpen.tracker.v1.ItemUnit
+	29, // 14: bullpen.tracker.v1.ListWorkItemsRequest.field_filters:type_name -> google.protobuf.Struct
+	37, // 15: bullpen.tracker.v1.ListWorkItemsRequest.query:type_name -> bullpen.tracker.v1.WorkQuery
+	31, // 16: bullpen.tracker.v1.ListWorkItemsResponse.items:type_name -> bullpen.tracker.v1.WorkItem
+	38, // 17: bullpen.tracker.v1.ListWorkItemsResponse.totals:type_name -> bullpen.tracker.v1.Total
+	39, // 18: bullpen.tracker.v1.ListWorkItemsResponse.groups:type_name -> bullpen.tracker.v1.ItemGroup
+	12, // 19: bullpen.tracker.v1.SearchWorkItemsResponse.matches:type_name -> bullpen.tracker.v1.WorkMatch
+	40, // 20: bullpen.tracker.v1.UpdateWorkItemRequest.checklist:type_name -> bullpen.tracker.v1.ChecklistGesture
+	41, // 21: bullpen.tracker.v1.UpdateWorkItemRequest.waiting_on:type_name -> bullpen.tracker.v1.SetChange
+	41, // 22: bullpen.tracker.v1.UpdateWorkItemRequest.blocking:type_name -> bullpen.tracker.v1.SetChange
+	41, // 23: bullpen.tracker.v1.UpdateWorkItemRequest.linked:type_name -> bullpen.tracker.v1.SetChange
+	41, // 24: bullpen.tracker.v1.UpdateWorkItemRequest.linked_pages:type_name -> bullpen.tracker.v1.SetChange
+	29, // 25: bullpen.tracker.v1.UpdateWorkItemRequest.fields:type_name -> google.protobuf.Struct
+	41, // 26: bullpen.tracker.v1.UpdateWorkItemRequest.collaborators:type_name -> bullpen.tracker.v1.SetChange
+	31, // 27: bullpen.tracker.v1.ClaimWorkItemResponse.item:type_name -> bullpen.tracker.v1.WorkItem
+	42, // 28: bullpen.tracker.v1.ClaimWorkItemResponse.expire_time:type_name -> google.protobuf.Timestamp
+	30, // 29: bullpen.tracker.v1.CommentOnWorkItemRequest.decision:type_name -> bullpen.tracker.v1.Decision
+	30, // 30: bullpen.tracker.v1.CommentOnWorkItemResponse.decision:type_name -> bullpen.tracker.v1.Decision
+	0,  // 31: bullpen.tracker.v1.TrackerService.CreateWorkItem:input_type -> bullpen.tracker.v1.CreateWorkItemRequest
+	3,  // 32: bullpen.tracker.v1.TrackerService.GetWorkItem:input_type -> bullpen.tracker.v1.GetWorkItemRequest
+	8,  // 33: bullpen.tracker.v1.TrackerService.ListWorkItems:input_type -> bullpen.tracker.v1.ListWorkItemsRequest
+	10, // 34: bullpen.tracker.v1.TrackerService.SearchWorkItems:input_type -> bullpen.tracker.v1.SearchWorkItemsRequest
+	13, // 35: bullpen.tracker.v1.TrackerService.UpdateWorkItem:input_type -> bullpen.tracker.v1.UpdateWorkItemRequest
+	15, // 36: bullpen.tracker.v1.TrackerService.ClaimWorkItem:input_type -> bullpen.tracker.v1.ClaimWorkItemRequest
+	17, // 37: bullpen.tracker.v1.TrackerService.CommentOnWorkItem:input_type -> bullpen.tracker.v1.CommentOnWorkItemRequest
+	19, // 38: bullpen.tracker.v1.TrackerService.MergeWorkItem:input_type -> bullpen.tracker.v1.MergeWorkItemRequest
+	21, // 39: bullpen.tracker.v1.TrackerService.MoveWorkItem:input_type -> bullpen.tracker.v1.MoveWorkItemRequest
+	23, // 40: bullpen.tracker.v1.TrackerService.RemoveWorkItem:input_type -> bullpen.tracker.v1.RemoveWorkItemRequest
+	25, // 41: bullpen.tracker.v1.TrackerService.RestoreWorkItem:input_type -> bullpen.tracker.v1.RestoreWorkItemRequest
+	43, // 42: bullpen.tracker.v1.TrackerService.PlaceWorkItem:input_type -> bullpen.tracker.v1.PlaceWorkItemRequest
+	44, // 43: bullpen.tracker.v1.TrackerService.GetWorkCatalogue:input_type -> bullpen.tracker.v1.GetWorkCatalogueRequest
+	45, // 44: bullpen.tracker.v1.TrackerService.WriteWorkCatalogue:input_type -> bullpen.tracker.v1.WriteWorkCatalogueRequest
+	46, // 45: bullpen.tracker.v1.TrackerService.ListProjects:input_type -> bullpen.tracker.v1.ListProjectsRequest
+	47, // 46: bullpen.tracker.v1.TrackerService.DescribeProject:input_type -> bullpen.tracker.v1.DescribeProjectRequest
+	48, // 47: bullpen.tracker.v1.TrackerService.WriteProject:input_type -> bullpen.tracker.v1.WriteProjectRequest
+	49, // 48: bullpen.tracker.v1.TrackerService.TaskActivity:input_type -> bullpen.tracker.v1.TaskActivityRequest
+	50, // 49: bullpen.tracker.v1.TrackerService.MyWork:input_type -> bullpen.tracker.v1.MyWorkRequest
+	51, // 50: bullpen.tracker.v1.TrackerService.ListProjectFiles:input_type -> bullpen.tracker.v1.ListProjectFilesRequest
+	52, // 51: bullpen.tracker.v1.TrackerService.ReadProjectFile:input_type -> bullpen.tracker.v1.ReadProjectFileRequest
+	53, // 52: bullpen.tracker.v1.TrackerService.WriteProjectFile:input_type -> bullpen.tracker.v1.WriteProjectFileRequest
+	54, // 53: bullpen.tracker.v1.TrackerService.RemoveProjectFile:input_type -> bullpen.tracker.v1.RemoveProjectFileRequest
+	55, // 54: bullpen.tracker.v1.TrackerService.ListWorkViews:input_type -> bullpen.tracker.v1.ListWorkViewsRequest
+	56, // 55: bullpen.tracker.v1.TrackerService.SaveWorkView:input_type -> bullpen.tracker.v1.SaveWorkViewRequest
+	57, // 56: bullpen.tracker.v1.TrackerService.GetPerson:input_type -> bullpen.tracker.v1.GetPersonRequest
+	58, // 57: bullpen.tracker.v1.TrackerService.WorkInbox:input_type -> bullpen.tracker.v1.WorkInboxRequest
+	59, // 58: bullpen.tracker.v1.TrackerService.MarkInbox:input_type -> bullpen.tracker.v1.MarkInboxRequest
+	60, // 59: bullpen.tracker.v1.TrackerService.SetPins:input_type -> bullpen.tracker.v1.SetPinsRequest
+	61, // 60: bullpen.tracker.v1.TrackerService.SetPriorities:input_type -> bullpen.tracker.v1.SetPrioritiesRequest
+	27, // 61: bullpen.tracker.v1.TrackerService.PurgeWorkItem:input_type -> bullpen.tracker.v1.PurgeWorkItemRequest
+	62, // 62: bullpen.tracker.v1.TrackerService.ImportWorkItems:input_type -> bullpen.tracker.v1.ImportWorkItemsRequest
+	1,  // 63: bullpen.tracker.v1.TrackerService.CreateWorkItem:output_type -> bullpen.tracker.v1.CreateWorkItemResponse
+	4,  // 64: bullpen.tracker.v1.TrackerService.GetWorkItem:output_type -> bullpen.tracker.v1.GetWorkItemResponse
+	9,  // 65: bullpen.tracker.v1.TrackerService.ListWorkItems:output_type -> bullpen.tracker.v1.ListWorkItemsResponse
+	11, // 66: bullpen.tracker.v1.TrackerService.SearchWorkItems:output_type -> bullpen.tracker.v1.SearchWorkItemsResponse
+	14, // 67: bullpen.tracker.v1.TrackerService.UpdateWorkItem:output_type -> bullpen.tracker.v1.UpdateWorkItemResponse
+	16, // 68: bullpen.tracker.v1.TrackerService.ClaimWorkItem:output_type -> bullpen.tracker.v1.ClaimWorkItemResponse
+	18, // 69: bullpen.tracker.v1.TrackerService.CommentOnWorkItem:output_type -> bullpen.tracker.v1.CommentOnWorkItemResponse
+	20, // 70: bullpen.tracker.v1.TrackerService.MergeWorkItem:output_type -> bullpen.tracker.v1.MergeWorkItemResponse
+	22, // 71: bullpen.tracker.v1.TrackerService.MoveWorkItem:output_type -> bullpen.tracker.v1.MoveWorkItemResponse
+	24, // 72: bullpen.tracker.v1.TrackerService.RemoveWorkItem:output_type -> bullpen.tracker.v1.RemoveWorkItemResponse
+	26, // 73: bullpen.tracker.v1.TrackerService.RestoreWorkItem:output_type -> bullpen.tracker.v1.RestoreWorkItemResponse
+	63, // 74: bullpen.tracker.v1.TrackerService.PlaceWorkItem:output_type -> bullpen.tracker.v1.PlaceWorkItemResponse
+	64, // 75: bullpen.tracker.v1.TrackerService.GetWorkCatalogue:output_type -> bullpen.tracker.v1.GetWorkCatalogueResponse
+	65, // 76: bullpen.tracker.v1.TrackerService.WriteWorkCatalogue:output_type -> bullpen.tracker.v1.WriteWorkCatalogueResponse
+	66, // 77: bullpen.tracker.v1.TrackerService.ListProjects:output_type -> bullpen.tracker.v1.ListProjectsResponse
+	67, // 78: bullpen.tracker.v1.TrackerService.DescribeProject:output_type -> bullpen.tracker.v1.DescribeProjectResponse
+	68, // 79: bullpen.tracker.v1.TrackerService.WriteProject:output_type -> bullpen.tracker.v1.WriteProjectResponse
+	69, // 80: bullpen.tracker.v1.TrackerService.TaskActivity:output_type -> bullpen.tracker.v1.TaskActivityResponse
+	70, // 81: bullpen.tracker.v1.TrackerService.MyWork:output_type -> bullpen.tracker.v1.MyWorkResponse
+	71, // 82: bullpen.tracker.v1.TrackerService.ListProjectFiles:output_type -> bullpen.tracker.v1.ListProjectFilesResponse
+	72, // 83: bullpen.tracker.v1.TrackerService.ReadProjectFile:output_type -> bullpen.tracker.v1.ReadProjectFileResponse
+	73, // 84: bullpen.tracker.v1.TrackerService.WriteProjectFile:output_type -> bullpen.tracker.v1.WriteProjectFileResponse
+	74, // 85: bullpen.tracker.v1.TrackerService.RemoveProjectFile:output_type -> bullpen.tracker.v1.RemoveProjectFileResponse
+	75, // 86: bullpen.tracker.v1.TrackerService.ListWorkViews:output_type -> bullpen.tracker.v1.ListWorkViewsResponse
+	76, // 87: bullpen.tracker.v1.TrackerService.SaveWorkView:output_type -> bullpen.tracker.v1.SaveWorkViewResponse
+	77, // 88: bullpen.tracker.v1.TrackerService.GetPerson:output_type -> bullpen.tracker.v1.GetPersonResponse
+	78, // 89: bullpen.tracker.v1.TrackerService.WorkInbox:output_type -> bullpen.tracker.v1.WorkInboxResponse
+	79, // 90: bullpen.tracker.v1.TrackerService.MarkInbox:output_type -> bullpen.tracker.v1.MarkInboxResponse
+	80, // 91: bullpen.tracker.v1.TrackerService.SetPins:output_type -> bullpen.tracker.v1.SetPinsResponse
+	81, // 92: bullpen.tracker.v1.TrackerService.SetPriorities:output_type -> bullpen.tracker.v1.SetPrioritiesResponse
+	28, // 93: bullpen.tracker.v1.TrackerService.PurgeWorkItem:output_type -> bullpen.tracker.v1.PurgeWorkItemResponse
+	82, // 94: bullpen.tracker.v1.TrackerService.ImportWorkItems:output_type -> bullpen.tracker.v1.ImportWorkItemsResponse
+	63, // [63:95] is the sub-list for method output_type
+	31, // [31:63] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_tracker_v1_tracker_service_proto_init() }
@@ -1320,16 +3664,24 @@ func file_bullpen_tracker_v1_tracker_service_proto_init() {
 	if File_bullpen_tracker_v1_tracker_service_proto != nil {
 		return
 	}
+	file_bullpen_tracker_v1_activity_proto_init()
+	file_bullpen_tracker_v1_catalogue_proto_init()
+	file_bullpen_tracker_v1_checklist_proto_init()
+	file_bullpen_tracker_v1_file_proto_init()
+	file_bullpen_tracker_v1_import_proto_init()
 	file_bullpen_tracker_v1_item_proto_init()
+	file_bullpen_tracker_v1_person_proto_init()
+	file_bullpen_tracker_v1_view_proto_init()
 	file_bullpen_tracker_v1_tracker_service_proto_msgTypes[0].OneofWrappers = []any{}
-	file_bullpen_tracker_v1_tracker_service_proto_msgTypes[6].OneofWrappers = []any{}
+	file_bullpen_tracker_v1_tracker_service_proto_msgTypes[13].OneofWrappers = []any{}
+	file_bullpen_tracker_v1_tracker_service_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_tracker_v1_tracker_service_proto_rawDesc), len(file_bullpen_tracker_v1_tracker_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

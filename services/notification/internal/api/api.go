@@ -26,7 +26,10 @@ type Options struct {
 }
 
 // Handler serves NotificationService.
-type Handler struct{ o Options }
+type Handler struct {
+	notificationv1connect.UnimplementedNotificationServiceHandler
+	o Options
+}
 
 var _ notificationv1connect.NotificationServiceHandler = (*Handler)(nil)
 

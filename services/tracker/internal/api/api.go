@@ -19,6 +19,7 @@ import (
 
 // Handler serves TrackerService. It is safe for concurrent use.
 type Handler struct {
+	trackerv1connect.UnimplementedTrackerServiceHandler
 	Store *store.Store
 	// Org answers the company in force: nil when none is, false before that is known.
 	Org func() (*org.Org, bool)

@@ -27,7 +27,7 @@ func (h *Handler) GetWorkItem(ctx context.Context, req *trackerv1.GetWorkItemReq
 	if err != nil {
 		return nil, err
 	}
-	res := &trackerv1.GetWorkItemResponse{Item: convert.Item(i, o.Today(h.Now()))}
+	res := &trackerv1.GetWorkItemResponse{Item: convert.Item(i, o.Clock(h.Now()))}
 	if res.Subtasks, err = h.Store.Subtasks(ctx, i.ID); err != nil {
 		return nil, err
 	}
@@ -104,9 +104,9 @@ func (h *Handler) ListWorkItems(ctx context.Context, req *trackerv1.ListWorkItem
 		return nil, err
 	}
 	res := &trackerv1.ListWorkItemsResponse{Count: int32(len(listed.Items)), Total: listed.Total, TotalIsAtLeast: listed.AtLeast}
-	today := o.Today(h.Now())
+	now := o.Clock(h.Now())
 	for _, i := range listed.Items {
-		row := convert.Item(i, today)
+		row := convert.Item(i, now)
 		row.Body = nil
 		res.Items = append(res.Items, row)
 	}

@@ -60,7 +60,6 @@ func (h *Handler) newItem(ctx context.Context, o *org.Org, by item.Actor, req *t
 		Body:            req.GetBody(),
 		Status:          orDefault(req.GetStatus(), "todo"),
 		Priority:        orDefault(req.GetPriority(), "none"),
-		Due:             req.GetDue(),
 		EstimateMinutes: req.EstimateMinutes,
 	}
 	if strings.TrimSpace(i.Title) == "" {
@@ -73,7 +72,7 @@ func (h *Handler) newItem(ctx context.Context, o *org.Org, by item.Actor, req *t
 	} else if !o.HasProject(i.Project) {
 		return nil, o.NoProject(i.Project)
 	}
-	if err := day("due", i.Due); err != nil {
+	if i.Due, err = item.ParseMoment("due", req.GetDue()); err != nil {
 		return nil, err
 	}
 	if req.GetAssignee() != "" {
@@ -91,14 +90,18 @@ func (h *Handler) UpdateWorkItem(ctx context.Context, req *trackerv1.UpdateWorkI
 		return nil, err
 	}
 	u := item.Update{
-		Status: req.Status, Priority: req.Priority, Title: req.Title, Body: req.Body, Due: req.Due, EstimateMinutes: req.EstimateMinutes,
+		Status: req.Status, Priority: req.Priority, Title: req.Title, Body: req.Body, EstimateMinutes: req.EstimateMinutes,
 		ClearEstimate: len(req.GetClear()) > 0, Reason: req.GetReason(), IfMatch: req.IfMatch,
 	}
 	if u.ClearEstimate && u.EstimateMinutes != nil {
 		return nil, fault.New(fault.Invalid, "give estimate_minutes or name it in clear, not both").WithField("clear")
 	}
-	if err := day("due", req.GetDue()); err != nil {
-		return nil, err
+	if req.Due != nil {
+		due, err := item.ParseMoment("due", req.GetDue())
+		if err != nil {
+			return nil, err
+		}
+		u.Due = &due
 	}
 	if req.Assignee != nil {
 		assignee := req.GetAssignee()
@@ -163,17 +166,6 @@ func (h *Handler) CommentOnWorkItem(ctx context.Context, req *trackerv1.CommentO
 		return nil, err
 	}
 	return res, nil
-}
-
-// day refuses what has the shape of a day and is none, such as 2026-02-30.
-func day(argument, text string) error {
-	if text == "" {
-		return nil
-	}
-	if _, err := time.Parse(time.DateOnly, text); err != nil {
-		return fault.New(fault.Invalid, "%s must be a day of the calendar, not %q", argument, text).WithField(argument)
-	}
-	return nil
 }
 
 // now is in the precision that Postgres keeps, so that what is answered equals what is read back.

@@ -12,8 +12,8 @@ import (
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
 )
 
-// Item answers an item, its body included. today is the company's day, empty where nobody asks whether it is overdue.
-func Item(i *item.Item, today string) *trackerv1.WorkItem {
+// Item answers an item, its body included, as it is at a moment of the company's clock.
+func Item(i *item.Item, now time.Time) *trackerv1.WorkItem {
 	out := &trackerv1.WorkItem{
 		Id:              i.ID.String(),
 		Key:             i.Key(),
@@ -27,8 +27,8 @@ func Item(i *item.Item, today string) *trackerv1.WorkItem {
 		Priority:        i.Priority,
 		Reporter:        i.Reporter,
 		Assignee:        i.Assignee,
-		Due:             i.Due,
-		Overdue:         today != "" && i.Overdue(today),
+		Due:             i.Due.String(),
+		Overdue:         i.Overdue(now),
 		EstimateMinutes: i.EstimateMinutes,
 		Watchers:        i.Watchers,
 		Reassignments:   i.Reassignments,
@@ -39,6 +39,23 @@ func Item(i *item.Item, today string) *trackerv1.WorkItem {
 	}
 	if i.Parent != nil {
 		out.Parent = i.Parent.String()
+	}
+	out.Start, out.Points, out.Labels, out.Collaborators, out.Muted = i.Start.String(), i.Points, i.Labels, i.Collaborators, i.Muted
+	out.FiledUnit, out.RoutingUnit, out.Rank, out.Depth = i.FiledUnit, i.RoutingUnit, i.Rank, int32(i.Depth)
+	out.StatusTime, out.CloseTime, out.Reopens, out.OpenAsks = timestamppb.New(i.StatusEnteredAt), moment(i.ClosedAt), i.Reopens, i.OpenAsks
+	out.BodyBytes, out.BodyVersion = int32(len(i.Body)), i.BodyVersion
+	if i.Claim.Live(now) {
+		out.Claim = &trackerv1.Claim{Holder: i.Claim.Holder, ExpireTime: timestamppb.New(i.Claim.Until)}
+	}
+	if i.Removal != nil {
+		out.Removal = &trackerv1.Removal{Actor: i.Removal.By, ActorKind: i.Removal.Kind, RemoveTime: timestamppb.New(i.Removal.At)}
+	}
+	for _, c := range i.Checklists {
+		steps := make([]*trackerv1.ChecklistItem, 0, len(c.Items))
+		for _, step := range c.Items {
+			steps = append(steps, &trackerv1.ChecklistItem{Id: step.ID, Name: step.Name, Done: step.Done, Assignee: step.Assignee})
+		}
+		out.Checklists = append(out.Checklists, &trackerv1.Checklist{Id: c.ID, Name: c.Name, Items: steps})
 	}
 	return out
 }

@@ -26,7 +26,7 @@ func Encode(e store.Event) (outbox.Message, error) {
 		OccurTime: timestamppb.New(e.Change.At),
 		Sequence:  e.Position.Sequence,
 	}
-	item := convert.Item(e.Item, "")
+	item := convert.Item(e.Item, e.Change.At)
 	item.Body = nil
 	change := convert.Change(store.Entry{Position: e.Position, Change: e.Change, CommentID: commentID(e)})
 	routing := routing(e)

@@ -34,10 +34,12 @@ type Change struct {
 
 // Update says what to change; a nil field stays.
 type Update struct {
-	Status, Assignee, Priority, Title, Body, Due *string
-	EstimateMinutes                              *int32
-	ClearEstimate                                bool
-	Reason                                       string
+	Status, Assignee, Priority, Title, Body *string
+	// Due, unless nil, points to the new moment, which is nil to take it away.
+	Due             **Moment
+	EstimateMinutes *int32
+	ClearEstimate   bool
+	Reason          string
 	// IfMatch, unless nil, is the version that the caller read.
 	IfMatch *int32
 }
@@ -71,7 +73,7 @@ func (i *Item) Apply(u Update, by Actor, now time.Time) (Change, bool, error) {
 	c := Change{Kind: "fields", By: by, Fields: map[string]Field{}, At: now}
 	c.text("title", &draft.Title, u.Title, quote)
 	c.text("priority", &draft.Priority, u.Priority, quote)
-	c.text("due", &draft.Due, u.Due, quote)
+	c.moment("due", &draft.Due, u.Due)
 	c.text("body", &draft.Body, u.Body, size)
 	c.estimate(&draft, u)
 	if u.Assignee != nil && *u.Assignee != draft.Assignee {
@@ -116,6 +118,14 @@ func (c *Change) text(name string, at, to *string, describe func(string) string)
 		return
 	}
 	c.Fields[name] = Field{From: describe(*at), To: describe(*to)}
+	*at = *to
+}
+
+func (c *Change) moment(name string, at, to **Moment) {
+	if to == nil || (*at).String() == (*to).String() {
+		return
+	}
+	c.Fields[name] = Field{From: (*at).String(), To: (*to).String()}
 	*at = *to
 }
 

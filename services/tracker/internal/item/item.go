@@ -85,8 +85,21 @@ type Item struct {
 	ReporterKind    string
 	Assignee        string     // a handle, or empty for nobody
 	Parent          *uuid.UUID // nil at the top
-	Due             string     // a day such as 2026-03-01, or empty
+	Depth           int16      // 1 at the top
+	Due             *Moment
+	Start           *Moment
 	EstimateMinutes *int32
+	Points          *float64
+	Labels          []string // slugs
+	// Fields are custom values by field id, in the forms that the field package stores.
+	Fields        map[string]any
+	Checklists    []Checklist
+	Collaborators []string
+	// FiledUnit never changes; RoutingUnit's lead hears of the item now. Both are ids.
+	FiledUnit   string
+	RoutingUnit string
+	// Rank is the place in the project's own order, compared byte by byte.
+	Rank string
 	Watchers        []string
 	Muted           []string
 	Reassignments   int32 // by agents, since a person touched it
@@ -97,6 +110,50 @@ type Item struct {
 	StatusEnteredAt time.Time
 	DoneAt          *time.Time
 	ClosedAt        *time.Time
+	// BodyVersion is the version that last changed the body, by BodyAuthor.
+	BodyVersion int32
+	BodyAuthor  string
+	BodyAt      *time.Time
+	// Claim is nil when nobody ever claimed it, or gave it back; a lapsed one stays until it is replaced.
+	Claim *Claim
+	// OpenAsks counts the questions on it that wait for an answer.
+	OpenAsks   int32
+	MergedInto *uuid.UUID
+	// Removal is nil for an item that is not in the trash.
+	Removal *Removal
+}
+
+// Claim says who works on an item, and until when.
+type Claim struct {
+	Holder string // a handle or a token's name
+	Until  time.Time
+}
+
+// Live reports whether the claim still holds.
+func (c *Claim) Live(now time.Time) bool { return c != nil && now.Before(c.Until) }
+
+// Removal says how an item came into the trash.
+type Removal struct {
+	By   string
+	Kind string
+	At   time.Time
+	// With is the item whose removal took this one along; its own id when it was removed itself.
+	With uuid.UUID
+}
+
+// Checklist is a list of small steps.
+type Checklist struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Items []Step `json:"items"`
+}
+
+// Step is one entry of a checklist.
+type Step struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Done     bool   `json:"done,omitempty"`
+	Assignee string `json:"assignee,omitempty"`
 }
 
 // Key is what people call it by.
@@ -108,8 +165,8 @@ func Key(project string, number int32) string { return fmt.Sprintf("%s-%d", proj
 // Open reports whether it still has to be done.
 func (i *Item) Open() bool { return GroupOf(i.Status) < Done }
 
-// Overdue reports whether it is open on a day after it was due. today is the company's, in the form of Due.
-func (i *Item) Overdue(today string) bool { return i.Open() && i.Due != "" && i.Due < today }
+// Overdue reports whether it is open although what was due is past. now must be in the company's zone.
+func (i *Item) Overdue(now time.Time) bool { return i.Open() && i.Due != nil && i.Due.Past(now) }
 
 // Actor is who does something to an item.
 type Actor struct {

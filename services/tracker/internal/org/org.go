@@ -40,8 +40,8 @@ type Org struct {
 	Projects []Project
 }
 
-// Today is the day on the company's clock, such as 2026-03-01.
-func (o *Org) Today(now time.Time) string { return now.In(o.Zone).Format(time.DateOnly) }
+// Clock is a moment on the company's clock: days are cut at its midnight.
+func (o *Org) Clock(now time.Time) time.Time { return now.In(o.Zone) }
 
 // Has reports whether a handle is a seat's.
 func (o *Org) Has(handle string) bool {

@@ -119,13 +119,7 @@ func (s *Store) ListItems(ctx context.Context, f Filter, o Order, cursor *Cursor
 	return page, nil
 }
 
-func scanItem(row pgx.CollectableRow) (*item.Item, error) {
-	i := &item.Item{}
-	var priority int16
-	err := row.Scan(fields(i, &priority)...)
-	i.Priority = item.Priority(priority)
-	return i, err
-}
+func scanItem(row pgx.CollectableRow) (*item.Item, error) { return scan(row) }
 
 func (s *Store) condition(ctx context.Context, f Filter) (condition, error) {
 	var c condition

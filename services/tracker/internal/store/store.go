@@ -37,7 +37,10 @@ const epoch = 1
 
 // Event is what a write tells the world.
 type Event struct {
-	Item     *item.Item
+	// Item is as the change leaves it; nil for a change of a project alone.
+	Item *item.Item
+	// Project is the key, for a change of a project alone.
+	Project  string
 	Change   item.Change
 	Comment  *Comment // for a comment
 	Mentions []string

@@ -103,7 +103,7 @@ func parent(ctx context.Context, tx pgx.Tx, i *item.Item, name string) error {
 	case depth >= item.MaxDepth:
 		return fault.New(fault.Invalid, "parent is %d levels deep already, and items go %d deep: put it higher up", depth, item.MaxDepth).WithField("parent")
 	}
-	i.Parent = &id
+	i.Parent, i.Depth = &id, int16(depth+1)
 	return nil
 }
 

@@ -29,6 +29,9 @@ const (
 	// NotificationServiceListDeliveriesProcedure is the procedure name of the NotificationService's
 	// ListDeliveries RPC.
 	NotificationServiceListDeliveriesProcedure = "/bullpen.notification.v1.NotificationService/ListDeliveries"
+	// NotificationServiceExplainChangeProcedure is the procedure name of the NotificationService's
+	// ExplainChange RPC.
+	NotificationServiceExplainChangeProcedure = "/bullpen.notification.v1.NotificationService/ExplainChange"
 	// NotificationServiceListOutboundProcedure is the procedure name of the NotificationService's
 	// ListOutbound RPC.
 	NotificationServiceListOutboundProcedure = "/bullpen.notification.v1.NotificationService/ListOutbound"
@@ -53,6 +56,14 @@ var (
 			StreamType:       connect.StreamTypeUnary,
 			Schema:           v1.File_bullpen_notification_v1_notification_service_proto.Services().ByName("NotificationService").Methods().ByName("ListDeliveries"),
 			Procedure:        NotificationServiceListDeliveriesProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	notificationServiceExplainChangeSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_notification_v1_notification_service_proto.Services().ByName("NotificationService").Methods().ByName("ExplainChange"),
+			Procedure:        NotificationServiceExplainChangeProcedure,
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
 		}
 	})
@@ -91,6 +102,8 @@ type NotificationServiceClient interface {
 	Reply(context.Context, *v1.ReplyRequest) (*v1.ReplyResponse, error)
 	// ListDeliveries lists deliveries, newest first.
 	ListDeliveries(context.Context, *v1.ListDeliveriesRequest) (*v1.ListDeliveriesResponse, error)
+	// ExplainChange says whom a change of a work item was told to and why, and who was not and why not.
+	ExplainChange(context.Context, *v1.ExplainChangeRequest) (*v1.ExplainChangeResponse, error)
 	// ListOutbound lists outbound messages, newest first.
 	ListOutbound(context.Context, *v1.ListOutboundRequest) (*v1.ListOutboundResponse, error)
 	// ListDeadLetters lists webhooks that could not be processed.
@@ -116,6 +129,8 @@ type NotificationServiceHandler interface {
 	Reply(context.Context, *v1.ReplyRequest) (*v1.ReplyResponse, error)
 	// ListDeliveries lists deliveries, newest first.
 	ListDeliveries(context.Context, *v1.ListDeliveriesRequest) (*v1.ListDeliveriesResponse, error)
+	// ExplainChange says whom a change of a work item was told to and why, and who was not and why not.
+	ExplainChange(context.Context, *v1.ExplainChangeRequest) (*v1.ExplainChangeResponse, error)
 	// ListOutbound lists outbound messages, newest first.
 	ListOutbound(context.Context, *v1.ListOutboundRequest) (*v1.ListOutboundResponse, error)
 	// ListDeadLetters lists webhooks that could not be processed.
@@ -131,6 +146,7 @@ func RegisterNotificationServiceHandler(server *connect.Server, svc Notification
 	server.Register(
 		connect.Method{Spec: notificationServiceReplySpec(), Handler: adapter.reply},
 		connect.Method{Spec: notificationServiceListDeliveriesSpec(), Handler: adapter.listDeliveries},
+		connect.Method{Spec: notificationServiceExplainChangeSpec(), Handler: adapter.explainChange},
 		connect.Method{Spec: notificationServiceListOutboundSpec(), Handler: adapter.listOutbound},
 		connect.Method{Spec: notificationServiceListDeadLettersSpec(), Handler: adapter.listDeadLetters},
 		connect.Method{Spec: notificationServiceRedriveDeadLettersSpec(), Handler: adapter.redriveDeadLetters},
@@ -146,6 +162,10 @@ func (UnimplementedNotificationServiceHandler) Reply(context.Context, *v1.ReplyR
 
 func (UnimplementedNotificationServiceHandler) ListDeliveries(context.Context, *v1.ListDeliveriesRequest) (*v1.ListDeliveriesResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.notification.v1.NotificationService.ListDeliveries is not implemented")
+}
+
+func (UnimplementedNotificationServiceHandler) ExplainChange(context.Context, *v1.ExplainChangeRequest) (*v1.ExplainChangeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.notification.v1.NotificationService.ExplainChange is not implemented")
 }
 
 func (UnimplementedNotificationServiceHandler) ListOutbound(context.Context, *v1.ListOutboundRequest) (*v1.ListOutboundResponse, error) {
@@ -175,6 +195,14 @@ func (c *notificationServiceClient) Reply(ctx context.Context, req *v1.ReplyRequ
 func (c *notificationServiceClient) ListDeliveries(ctx context.Context, req *v1.ListDeliveriesRequest) (*v1.ListDeliveriesResponse, error) {
 	var res v1.ListDeliveriesResponse
 	if err := c.client.CallUnary(ctx, notificationServiceListDeliveriesSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *notificationServiceClient) ExplainChange(ctx context.Context, req *v1.ExplainChangeRequest) (*v1.ExplainChangeResponse, error) {
+	var res v1.ExplainChangeResponse
+	if err := c.client.CallUnary(ctx, notificationServiceExplainChangeSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -224,6 +252,18 @@ func (h notificationServiceHandler) listDeliveries(ctx context.Context, _ connec
 		return err
 	}
 	res, err := h.svc.ListDeliveries(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h notificationServiceHandler) explainChange(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ExplainChangeRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ExplainChange(ctx, &req)
 	if err != nil {
 		return err
 	}

@@ -32,15 +32,88 @@ const (
 	// TrackerServiceListWorkItemsProcedure is the procedure name of the TrackerService's ListWorkItems
 	// RPC.
 	TrackerServiceListWorkItemsProcedure = "/bullpen.tracker.v1.TrackerService/ListWorkItems"
+	// TrackerServiceSearchWorkItemsProcedure is the procedure name of the TrackerService's
+	// SearchWorkItems RPC.
+	TrackerServiceSearchWorkItemsProcedure = "/bullpen.tracker.v1.TrackerService/SearchWorkItems"
 	// TrackerServiceUpdateWorkItemProcedure is the procedure name of the TrackerService's
 	// UpdateWorkItem RPC.
 	TrackerServiceUpdateWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/UpdateWorkItem"
+	// TrackerServiceClaimWorkItemProcedure is the procedure name of the TrackerService's ClaimWorkItem
+	// RPC.
+	TrackerServiceClaimWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/ClaimWorkItem"
 	// TrackerServiceCommentOnWorkItemProcedure is the procedure name of the TrackerService's
 	// CommentOnWorkItem RPC.
 	TrackerServiceCommentOnWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/CommentOnWorkItem"
+	// TrackerServiceMergeWorkItemProcedure is the procedure name of the TrackerService's MergeWorkItem
+	// RPC.
+	TrackerServiceMergeWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/MergeWorkItem"
+	// TrackerServiceMoveWorkItemProcedure is the procedure name of the TrackerService's MoveWorkItem
+	// RPC.
+	TrackerServiceMoveWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/MoveWorkItem"
+	// TrackerServiceRemoveWorkItemProcedure is the procedure name of the TrackerService's
+	// RemoveWorkItem RPC.
+	TrackerServiceRemoveWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/RemoveWorkItem"
+	// TrackerServiceRestoreWorkItemProcedure is the procedure name of the TrackerService's
+	// RestoreWorkItem RPC.
+	TrackerServiceRestoreWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/RestoreWorkItem"
+	// TrackerServicePlaceWorkItemProcedure is the procedure name of the TrackerService's PlaceWorkItem
+	// RPC.
+	TrackerServicePlaceWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/PlaceWorkItem"
+	// TrackerServiceGetWorkCatalogueProcedure is the procedure name of the TrackerService's
+	// GetWorkCatalogue RPC.
+	TrackerServiceGetWorkCatalogueProcedure = "/bullpen.tracker.v1.TrackerService/GetWorkCatalogue"
+	// TrackerServiceWriteWorkCatalogueProcedure is the procedure name of the TrackerService's
+	// WriteWorkCatalogue RPC.
+	TrackerServiceWriteWorkCatalogueProcedure = "/bullpen.tracker.v1.TrackerService/WriteWorkCatalogue"
 	// TrackerServiceListProjectsProcedure is the procedure name of the TrackerService's ListProjects
 	// RPC.
 	TrackerServiceListProjectsProcedure = "/bullpen.tracker.v1.TrackerService/ListProjects"
+	// TrackerServiceDescribeProjectProcedure is the procedure name of the TrackerService's
+	// DescribeProject RPC.
+	TrackerServiceDescribeProjectProcedure = "/bullpen.tracker.v1.TrackerService/DescribeProject"
+	// TrackerServiceWriteProjectProcedure is the procedure name of the TrackerService's WriteProject
+	// RPC.
+	TrackerServiceWriteProjectProcedure = "/bullpen.tracker.v1.TrackerService/WriteProject"
+	// TrackerServiceTaskActivityProcedure is the procedure name of the TrackerService's TaskActivity
+	// RPC.
+	TrackerServiceTaskActivityProcedure = "/bullpen.tracker.v1.TrackerService/TaskActivity"
+	// TrackerServiceMyWorkProcedure is the procedure name of the TrackerService's MyWork RPC.
+	TrackerServiceMyWorkProcedure = "/bullpen.tracker.v1.TrackerService/MyWork"
+	// TrackerServiceListProjectFilesProcedure is the procedure name of the TrackerService's
+	// ListProjectFiles RPC.
+	TrackerServiceListProjectFilesProcedure = "/bullpen.tracker.v1.TrackerService/ListProjectFiles"
+	// TrackerServiceReadProjectFileProcedure is the procedure name of the TrackerService's
+	// ReadProjectFile RPC.
+	TrackerServiceReadProjectFileProcedure = "/bullpen.tracker.v1.TrackerService/ReadProjectFile"
+	// TrackerServiceWriteProjectFileProcedure is the procedure name of the TrackerService's
+	// WriteProjectFile RPC.
+	TrackerServiceWriteProjectFileProcedure = "/bullpen.tracker.v1.TrackerService/WriteProjectFile"
+	// TrackerServiceRemoveProjectFileProcedure is the procedure name of the TrackerService's
+	// RemoveProjectFile RPC.
+	TrackerServiceRemoveProjectFileProcedure = "/bullpen.tracker.v1.TrackerService/RemoveProjectFile"
+	// TrackerServiceListWorkViewsProcedure is the procedure name of the TrackerService's ListWorkViews
+	// RPC.
+	TrackerServiceListWorkViewsProcedure = "/bullpen.tracker.v1.TrackerService/ListWorkViews"
+	// TrackerServiceSaveWorkViewProcedure is the procedure name of the TrackerService's SaveWorkView
+	// RPC.
+	TrackerServiceSaveWorkViewProcedure = "/bullpen.tracker.v1.TrackerService/SaveWorkView"
+	// TrackerServiceGetPersonProcedure is the procedure name of the TrackerService's GetPerson RPC.
+	TrackerServiceGetPersonProcedure = "/bullpen.tracker.v1.TrackerService/GetPerson"
+	// TrackerServiceWorkInboxProcedure is the procedure name of the TrackerService's WorkInbox RPC.
+	TrackerServiceWorkInboxProcedure = "/bullpen.tracker.v1.TrackerService/WorkInbox"
+	// TrackerServiceMarkInboxProcedure is the procedure name of the TrackerService's MarkInbox RPC.
+	TrackerServiceMarkInboxProcedure = "/bullpen.tracker.v1.TrackerService/MarkInbox"
+	// TrackerServiceSetPinsProcedure is the procedure name of the TrackerService's SetPins RPC.
+	TrackerServiceSetPinsProcedure = "/bullpen.tracker.v1.TrackerService/SetPins"
+	// TrackerServiceSetPrioritiesProcedure is the procedure name of the TrackerService's SetPriorities
+	// RPC.
+	TrackerServiceSetPrioritiesProcedure = "/bullpen.tracker.v1.TrackerService/SetPriorities"
+	// TrackerServicePurgeWorkItemProcedure is the procedure name of the TrackerService's PurgeWorkItem
+	// RPC.
+	TrackerServicePurgeWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/PurgeWorkItem"
+	// TrackerServiceImportWorkItemsProcedure is the procedure name of the TrackerService's
+	// ImportWorkItems RPC.
+	TrackerServiceImportWorkItemsProcedure = "/bullpen.tracker.v1.TrackerService/ImportWorkItems"
 )
 
 var (
@@ -67,6 +140,14 @@ var (
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
 		}
 	})
+	trackerServiceSearchWorkItemsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("SearchWorkItems"),
+			Procedure:        TrackerServiceSearchWorkItemsProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
 	trackerServiceUpdateWorkItemSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType: connect.StreamTypeUnary,
@@ -74,11 +155,68 @@ var (
 			Procedure:  TrackerServiceUpdateWorkItemProcedure,
 		}
 	})
+	trackerServiceClaimWorkItemSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("ClaimWorkItem"),
+			Procedure:  TrackerServiceClaimWorkItemProcedure,
+		}
+	})
 	trackerServiceCommentOnWorkItemSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType: connect.StreamTypeUnary,
 			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("CommentOnWorkItem"),
 			Procedure:  TrackerServiceCommentOnWorkItemProcedure,
+		}
+	})
+	trackerServiceMergeWorkItemSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("MergeWorkItem"),
+			Procedure:  TrackerServiceMergeWorkItemProcedure,
+		}
+	})
+	trackerServiceMoveWorkItemSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("MoveWorkItem"),
+			Procedure:  TrackerServiceMoveWorkItemProcedure,
+		}
+	})
+	trackerServiceRemoveWorkItemSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("RemoveWorkItem"),
+			Procedure:  TrackerServiceRemoveWorkItemProcedure,
+		}
+	})
+	trackerServiceRestoreWorkItemSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("RestoreWorkItem"),
+			Procedure:  TrackerServiceRestoreWorkItemProcedure,
+		}
+	})
+	trackerServicePlaceWorkItemSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("PlaceWorkItem"),
+			Procedure:  TrackerServicePlaceWorkItemProcedure,
+		}
+	})
+	trackerServiceGetWorkCatalogueSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("GetWorkCatalogue"),
+			Procedure:        TrackerServiceGetWorkCatalogueProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	trackerServiceWriteWorkCatalogueSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("WriteWorkCatalogue"),
+			Procedure:  TrackerServiceWriteWorkCatalogueProcedure,
 		}
 	})
 	trackerServiceListProjectsSpec = sync.OnceValue(func() connect.Spec {
@@ -89,26 +227,219 @@ var (
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
 		}
 	})
+	trackerServiceDescribeProjectSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("DescribeProject"),
+			Procedure:        TrackerServiceDescribeProjectProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	trackerServiceWriteProjectSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("WriteProject"),
+			Procedure:  TrackerServiceWriteProjectProcedure,
+		}
+	})
+	trackerServiceTaskActivitySpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("TaskActivity"),
+			Procedure:        TrackerServiceTaskActivityProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	trackerServiceMyWorkSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("MyWork"),
+			Procedure:        TrackerServiceMyWorkProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	trackerServiceListProjectFilesSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("ListProjectFiles"),
+			Procedure:        TrackerServiceListProjectFilesProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	trackerServiceReadProjectFileSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("ReadProjectFile"),
+			Procedure:        TrackerServiceReadProjectFileProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	trackerServiceWriteProjectFileSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("WriteProjectFile"),
+			Procedure:  TrackerServiceWriteProjectFileProcedure,
+		}
+	})
+	trackerServiceRemoveProjectFileSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("RemoveProjectFile"),
+			Procedure:  TrackerServiceRemoveProjectFileProcedure,
+		}
+	})
+	trackerServiceListWorkViewsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("ListWorkViews"),
+			Procedure:        TrackerServiceListWorkViewsProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	trackerServiceSaveWorkViewSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("SaveWorkView"),
+			Procedure:  TrackerServiceSaveWorkViewProcedure,
+		}
+	})
+	trackerServiceGetPersonSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("GetPerson"),
+			Procedure:        TrackerServiceGetPersonProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	trackerServiceWorkInboxSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("WorkInbox"),
+			Procedure:        TrackerServiceWorkInboxProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	trackerServiceMarkInboxSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("MarkInbox"),
+			Procedure:  TrackerServiceMarkInboxProcedure,
+		}
+	})
+	trackerServiceSetPinsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("SetPins"),
+			Procedure:  TrackerServiceSetPinsProcedure,
+		}
+	})
+	trackerServiceSetPrioritiesSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("SetPriorities"),
+			Procedure:  TrackerServiceSetPrioritiesProcedure,
+		}
+	})
+	trackerServicePurgeWorkItemSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("PurgeWorkItem"),
+			Procedure:  TrackerServicePurgeWorkItemProcedure,
+		}
+	})
+	trackerServiceImportWorkItemsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("ImportWorkItems"),
+			Procedure:  TrackerServiceImportWorkItemsProcedure,
+		}
+	})
 )
 
 // TrackerServiceClient is a client for the bullpen.tracker.v1.TrackerService service.
 type TrackerServiceClient interface {
-	// Files a work item: something that somebody has to do. Look first whether it is there already (`list_work_items` with `text`).
-	// Without `project` it goes to your own unit's project. Without `assignee` it goes to the project's default assignee, or waits for
-	// triage; the answer says which. The assignee is told.
+	// Files a work item: something that somebody has to do. Look first whether it is there already (`search_work_items`); when an open
+	// item of the same title is there, this refuses and names it. Without `project` it goes to your own unit's project. Without `assignee` it goes to the
+	// project's default assignee, or waits for triage; the answer says which. With `ask` it is a question to a colleague, the title being the
+	// question. The assignee is told.
 	CreateWorkItem(context.Context, *v1.CreateWorkItemRequest) (*v1.CreateWorkItemResponse, error)
-	// Reads one work item with its thread and history, by key (`OPS-12`), by a key it had before, or by id.
+	// Reads one work item with its thread, history, links and fields, by key (`OPS-12`), by a key it had before, or by id. Long texts are
+	// shortened and say so: `body: true` brings the whole description, `comment` one whole comment.
 	GetWorkItem(context.Context, *v1.GetWorkItemRequest) (*v1.GetWorkItemResponse, error)
-	// Lists work items, filtered: what is assigned to you, what is open in a project, whether something was filed already. Every
-	// filter that is given must hold.
+	// Lists work items, filtered: what is assigned to you, what is open in a project, what is ready to be taken up (`preset: ready`). Every
+	// filter that is given must hold. To find something by what it says, use `search_work_items`.
 	ListWorkItems(context.Context, *v1.ListWorkItemsRequest) (*v1.ListWorkItemsResponse, error)
-	// Changes a work item: its status, assignee, priority, title, description or dates. What you leave out stays. A new description
-	// must say with `if_match` which version you read; any other change may. Who it is handed to is told, with `reason`.
+	// Finds work items by words in their titles, descriptions and comments, the best match first. Words may be misspelt or unfinished, and
+	// keys are understood. Use it before you file something. When the index is being built it says so; that does not mean that there is nothing.
+	SearchWorkItems(context.Context, *v1.SearchWorkItemsRequest) (*v1.SearchWorkItemsResponse, error)
+	// Changes a work item: its status, assignee, priority, title, description, labels, dates, links, checklists or fields. What you leave out
+	// stays. A new description must say with `if_match` which version you read; any other change may. Who it is handed to is told, with `reason`.
 	UpdateWorkItem(context.Context, *v1.UpdateWorkItemRequest) (*v1.UpdateWorkItemResponse, error)
-	// Posts to a work item's thread. Mention colleagues as `@handle`: they are told. Use it to report, to ask or to answer on the item.
+	// Takes a work item to work on, so that nobody else does at the same time: exactly one caller gets it. Without `item` it takes the next one that
+	// is ready for you in the project. The claim lapses by itself unless you claim it again or change the item before then; `release` gives it back at
+	// once. A claim does not make you the assignee.
+	ClaimWorkItem(context.Context, *v1.ClaimWorkItemRequest) (*v1.ClaimWorkItemResponse, error)
+	// Posts to a work item's thread. Mention colleagues as `@handle`: they are told. With `ask` the comment is a question that one colleague owes
+	// an answer to, with `decision` a choice to make. Answer a question with `answers`, or just comment when only one on the item waits for you; choose with
+	// `choice`.
 	CommentOnWorkItem(context.Context, *v1.CommentOnWorkItemRequest) (*v1.CommentOnWorkItemResponse, error)
+	// Closes a duplicate in favour of another item: links the two, moves what is directly part of it, and cancels it.
+	MergeWorkItem(context.Context, *v1.MergeWorkItemRequest) (*v1.MergeWorkItemResponse, error)
+	// Moves an item that is part of no other to another project, with everything that is part of it. It gets a new key, and the old one still finds
+	// it. Only a lead of the project it leaves, or a person, may.
+	MoveWorkItem(context.Context, *v1.MoveWorkItemRequest) (*v1.MoveWorkItemResponse, error)
+	// Puts an item into the trash, with `subtree` everything that is part of it too. Nothing is destroyed: `restore_work_item` brings it back at any age.
+	RemoveWorkItem(context.Context, *v1.RemoveWorkItemRequest) (*v1.RemoveWorkItemResponse, error)
+	// Brings an item back from the trash, with exactly what its removal took along.
+	RestoreWorkItem(context.Context, *v1.RestoreWorkItemRequest) (*v1.RestoreWorkItemResponse, error)
+	// Puts an item directly before or after another one in its project's own order, as one does on a board, and into another lane with `status`.
+	PlaceWorkItem(context.Context, *v1.PlaceWorkItemRequest) (*v1.PlaceWorkItemResponse, error)
+	// Lists the kinds of work and the custom fields that every project has.
+	GetWorkCatalogue(context.Context, *v1.GetWorkCatalogueRequest) (*v1.GetWorkCatalogueResponse, error)
+	// Replaces the kinds of work, the custom fields of the whole workspace, or both. Both lists are checked before either is written.
+	WriteWorkCatalogue(context.Context, *v1.WriteWorkCatalogueRequest) (*v1.WriteWorkCatalogueResponse, error)
 	// Lists the projects that work is filed in, with how much is open in each.
 	ListProjects(context.Context, *v1.ListProjectsRequest) (*v1.ListProjectsResponse, error)
+	// Says how work is filed in a project: its statuses, kinds of work, custom fields, labels, default assignee and lead. Read it before you set
+	// labels or fields.
+	DescribeProject(context.Context, *v1.DescribeProjectRequest) (*v1.DescribeProjectResponse, error)
+	// Changes what a project keeps for itself: declares labels (any seat may), renames or archives them, sets its custom fields, default
+	// assignee and target date (its lead or a person), or archives it (a person).
+	WriteProject(context.Context, *v1.WriteProjectRequest) (*v1.WriteProjectResponse, error)
+	// Lists what happened to one item or in one project, the latest first: who changed what, when.
+	TaskActivity(context.Context, *v1.TaskActivityRequest) (*v1.TaskActivityResponse, error)
+	// Lists what you have to do, all at once: your priorities, what is assigned to you, questions that wait for your answer, steps of
+	// checklists, what you help with and watch, and what no longer waits for anything.
+	MyWork(context.Context, *v1.MyWorkRequest) (*v1.MyWorkResponse, error)
+	// Lists the files that a project keeps, by path.
+	ListProjectFiles(context.Context, *v1.ListProjectFilesRequest) (*v1.ListProjectFilesResponse, error)
+	// Reads a part of a file of a project. Long files come in pages: go on at `next_offset`.
+	ReadProjectFile(context.Context, *v1.ReadProjectFileRequest) (*v1.ReadProjectFileResponse, error)
+	// Writes a file of a project, whole. Give `if_version` when you change what you read, so that nobody's change is lost.
+	WriteProjectFile(context.Context, *v1.WriteProjectFileRequest) (*v1.WriteProjectFileResponse, error)
+	// Removes a file of a project. Its content is deleted; that it was there is remembered.
+	RemoveProjectFile(context.Context, *v1.RemoveProjectFileRequest) (*v1.RemoveProjectFileResponse, error)
+	// Lists the saved views of a container.
+	ListWorkViews(context.Context, *v1.ListWorkViewsRequest) (*v1.ListWorkViewsResponse, error)
+	// Saves a view: a query and the shape to show it in. The query is read now, and refused when it cannot be.
+	SaveWorkView(context.Context, *v1.SaveWorkViewRequest) (*v1.SaveWorkViewResponse, error)
+	// Reads what a person keeps for themselves: what they have read and put off, their priorities and pins. Another's is shown to operators
+	// alone.
+	GetPerson(context.Context, *v1.GetPersonRequest) (*v1.GetPersonResponse, error)
+	// Lists what a person was told of, newest first.
+	WorkInbox(context.Context, *v1.WorkInboxRequest) (*v1.WorkInboxResponse, error)
+	// Says what you have read or want to see later. It is about your own inbox alone.
+	MarkInbox(context.Context, *v1.MarkInboxRequest) (*v1.MarkInboxResponse, error)
+	// Keeps views and items at hand for you. It is about your own record alone.
+	SetPins(context.Context, *v1.SetPinsRequest) (*v1.SetPinsResponse, error)
+	// Sets what a person is to do first, as one whole order. Your own, your line's when you lead it, or anybody's when you are a person; an
+	// agent never sets another seat's.
+	SetPriorities(context.Context, *v1.SetPrioritiesRequest) (*v1.SetPrioritiesResponse, error)
+	// Destroys an item for ever: its text, thread, history and files' links. What is part of it moves up. Only a person's own credential may,
+	// with the key typed again and a reason.
+	PurgeWorkItem(context.Context, *v1.PurgeWorkItemRequest) (*v1.PurgeWorkItemResponse, error)
+	// Brings items of another tracker in. Only a person's own credential may.
+	ImportWorkItems(context.Context, *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error)
 }
 
 // NewTrackerServiceClient constructs a client for the bullpen.tracker.v1.TrackerService service.
@@ -119,22 +450,88 @@ func NewTrackerServiceClient(client *connect.Client) TrackerServiceClient {
 
 // TrackerServiceHandler is an implementation of the bullpen.tracker.v1.TrackerService service.
 type TrackerServiceHandler interface {
-	// Files a work item: something that somebody has to do. Look first whether it is there already (`list_work_items` with `text`).
-	// Without `project` it goes to your own unit's project. Without `assignee` it goes to the project's default assignee, or waits for
-	// triage; the answer says which. The assignee is told.
+	// Files a work item: something that somebody has to do. Look first whether it is there already (`search_work_items`); when an open
+	// item of the same title is there, this refuses and names it. Without `project` it goes to your own unit's project. Without `assignee` it goes to the
+	// project's default assignee, or waits for triage; the answer says which. With `ask` it is a question to a colleague, the title being the
+	// question. The assignee is told.
 	CreateWorkItem(context.Context, *v1.CreateWorkItemRequest) (*v1.CreateWorkItemResponse, error)
-	// Reads one work item with its thread and history, by key (`OPS-12`), by a key it had before, or by id.
+	// Reads one work item with its thread, history, links and fields, by key (`OPS-12`), by a key it had before, or by id. Long texts are
+	// shortened and say so: `body: true` brings the whole description, `comment` one whole comment.
 	GetWorkItem(context.Context, *v1.GetWorkItemRequest) (*v1.GetWorkItemResponse, error)
-	// Lists work items, filtered: what is assigned to you, what is open in a project, whether something was filed already. Every
-	// filter that is given must hold.
+	// Lists work items, filtered: what is assigned to you, what is open in a project, what is ready to be taken up (`preset: ready`). Every
+	// filter that is given must hold. To find something by what it says, use `search_work_items`.
 	ListWorkItems(context.Context, *v1.ListWorkItemsRequest) (*v1.ListWorkItemsResponse, error)
-	// Changes a work item: its status, assignee, priority, title, description or dates. What you leave out stays. A new description
-	// must say with `if_match` which version you read; any other change may. Who it is handed to is told, with `reason`.
+	// Finds work items by words in their titles, descriptions and comments, the best match first. Words may be misspelt or unfinished, and
+	// keys are understood. Use it before you file something. When the index is being built it says so; that does not mean that there is nothing.
+	SearchWorkItems(context.Context, *v1.SearchWorkItemsRequest) (*v1.SearchWorkItemsResponse, error)
+	// Changes a work item: its status, assignee, priority, title, description, labels, dates, links, checklists or fields. What you leave out
+	// stays. A new description must say with `if_match` which version you read; any other change may. Who it is handed to is told, with `reason`.
 	UpdateWorkItem(context.Context, *v1.UpdateWorkItemRequest) (*v1.UpdateWorkItemResponse, error)
-	// Posts to a work item's thread. Mention colleagues as `@handle`: they are told. Use it to report, to ask or to answer on the item.
+	// Takes a work item to work on, so that nobody else does at the same time: exactly one caller gets it. Without `item` it takes the next one that
+	// is ready for you in the project. The claim lapses by itself unless you claim it again or change the item before then; `release` gives it back at
+	// once. A claim does not make you the assignee.
+	ClaimWorkItem(context.Context, *v1.ClaimWorkItemRequest) (*v1.ClaimWorkItemResponse, error)
+	// Posts to a work item's thread. Mention colleagues as `@handle`: they are told. With `ask` the comment is a question that one colleague owes
+	// an answer to, with `decision` a choice to make. Answer a question with `answers`, or just comment when only one on the item waits for you; choose with
+	// `choice`.
 	CommentOnWorkItem(context.Context, *v1.CommentOnWorkItemRequest) (*v1.CommentOnWorkItemResponse, error)
+	// Closes a duplicate in favour of another item: links the two, moves what is directly part of it, and cancels it.
+	MergeWorkItem(context.Context, *v1.MergeWorkItemRequest) (*v1.MergeWorkItemResponse, error)
+	// Moves an item that is part of no other to another project, with everything that is part of it. It gets a new key, and the old one still finds
+	// it. Only a lead of the project it leaves, or a person, may.
+	MoveWorkItem(context.Context, *v1.MoveWorkItemRequest) (*v1.MoveWorkItemResponse, error)
+	// Puts an item into the trash, with `subtree` everything that is part of it too. Nothing is destroyed: `restore_work_item` brings it back at any age.
+	RemoveWorkItem(context.Context, *v1.RemoveWorkItemRequest) (*v1.RemoveWorkItemResponse, error)
+	// Brings an item back from the trash, with exactly what its removal took along.
+	RestoreWorkItem(context.Context, *v1.RestoreWorkItemRequest) (*v1.RestoreWorkItemResponse, error)
+	// Puts an item directly before or after another one in its project's own order, as one does on a board, and into another lane with `status`.
+	PlaceWorkItem(context.Context, *v1.PlaceWorkItemRequest) (*v1.PlaceWorkItemResponse, error)
+	// Lists the kinds of work and the custom fields that every project has.
+	GetWorkCatalogue(context.Context, *v1.GetWorkCatalogueRequest) (*v1.GetWorkCatalogueResponse, error)
+	// Replaces the kinds of work, the custom fields of the whole workspace, or both. Both lists are checked before either is written.
+	WriteWorkCatalogue(context.Context, *v1.WriteWorkCatalogueRequest) (*v1.WriteWorkCatalogueResponse, error)
 	// Lists the projects that work is filed in, with how much is open in each.
 	ListProjects(context.Context, *v1.ListProjectsRequest) (*v1.ListProjectsResponse, error)
+	// Says how work is filed in a project: its statuses, kinds of work, custom fields, labels, default assignee and lead. Read it before you set
+	// labels or fields.
+	DescribeProject(context.Context, *v1.DescribeProjectRequest) (*v1.DescribeProjectResponse, error)
+	// Changes what a project keeps for itself: declares labels (any seat may), renames or archives them, sets its custom fields, default
+	// assignee and target date (its lead or a person), or archives it (a person).
+	WriteProject(context.Context, *v1.WriteProjectRequest) (*v1.WriteProjectResponse, error)
+	// Lists what happened to one item or in one project, the latest first: who changed what, when.
+	TaskActivity(context.Context, *v1.TaskActivityRequest) (*v1.TaskActivityResponse, error)
+	// Lists what you have to do, all at once: your priorities, what is assigned to you, questions that wait for your answer, steps of
+	// checklists, what you help with and watch, and what no longer waits for anything.
+	MyWork(context.Context, *v1.MyWorkRequest) (*v1.MyWorkResponse, error)
+	// Lists the files that a project keeps, by path.
+	ListProjectFiles(context.Context, *v1.ListProjectFilesRequest) (*v1.ListProjectFilesResponse, error)
+	// Reads a part of a file of a project. Long files come in pages: go on at `next_offset`.
+	ReadProjectFile(context.Context, *v1.ReadProjectFileRequest) (*v1.ReadProjectFileResponse, error)
+	// Writes a file of a project, whole. Give `if_version` when you change what you read, so that nobody's change is lost.
+	WriteProjectFile(context.Context, *v1.WriteProjectFileRequest) (*v1.WriteProjectFileResponse, error)
+	// Removes a file of a project. Its content is deleted; that it was there is remembered.
+	RemoveProjectFile(context.Context, *v1.RemoveProjectFileRequest) (*v1.RemoveProjectFileResponse, error)
+	// Lists the saved views of a container.
+	ListWorkViews(context.Context, *v1.ListWorkViewsRequest) (*v1.ListWorkViewsResponse, error)
+	// Saves a view: a query and the shape to show it in. The query is read now, and refused when it cannot be.
+	SaveWorkView(context.Context, *v1.SaveWorkViewRequest) (*v1.SaveWorkViewResponse, error)
+	// Reads what a person keeps for themselves: what they have read and put off, their priorities and pins. Another's is shown to operators
+	// alone.
+	GetPerson(context.Context, *v1.GetPersonRequest) (*v1.GetPersonResponse, error)
+	// Lists what a person was told of, newest first.
+	WorkInbox(context.Context, *v1.WorkInboxRequest) (*v1.WorkInboxResponse, error)
+	// Says what you have read or want to see later. It is about your own inbox alone.
+	MarkInbox(context.Context, *v1.MarkInboxRequest) (*v1.MarkInboxResponse, error)
+	// Keeps views and items at hand for you. It is about your own record alone.
+	SetPins(context.Context, *v1.SetPinsRequest) (*v1.SetPinsResponse, error)
+	// Sets what a person is to do first, as one whole order. Your own, your line's when you lead it, or anybody's when you are a person; an
+	// agent never sets another seat's.
+	SetPriorities(context.Context, *v1.SetPrioritiesRequest) (*v1.SetPrioritiesResponse, error)
+	// Destroys an item for ever: its text, thread, history and files' links. What is part of it moves up. Only a person's own credential may,
+	// with the key typed again and a reason.
+	PurgeWorkItem(context.Context, *v1.PurgeWorkItemRequest) (*v1.PurgeWorkItemResponse, error)
+	// Brings items of another tracker in. Only a person's own credential may.
+	ImportWorkItems(context.Context, *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error)
 }
 
 // RegisterTrackerServiceHandler registers svc as the bullpen.tracker.v1.TrackerService
@@ -145,9 +542,35 @@ func RegisterTrackerServiceHandler(server *connect.Server, svc TrackerServiceHan
 		connect.Method{Spec: trackerServiceCreateWorkItemSpec(), Handler: adapter.createWorkItem},
 		connect.Method{Spec: trackerServiceGetWorkItemSpec(), Handler: adapter.getWorkItem},
 		connect.Method{Spec: trackerServiceListWorkItemsSpec(), Handler: adapter.listWorkItems},
+		connect.Method{Spec: trackerServiceSearchWorkItemsSpec(), Handler: adapter.searchWorkItems},
 		connect.Method{Spec: trackerServiceUpdateWorkItemSpec(), Handler: adapter.updateWorkItem},
+		connect.Method{Spec: trackerServiceClaimWorkItemSpec(), Handler: adapter.claimWorkItem},
 		connect.Method{Spec: trackerServiceCommentOnWorkItemSpec(), Handler: adapter.commentOnWorkItem},
+		connect.Method{Spec: trackerServiceMergeWorkItemSpec(), Handler: adapter.mergeWorkItem},
+		connect.Method{Spec: trackerServiceMoveWorkItemSpec(), Handler: adapter.moveWorkItem},
+		connect.Method{Spec: trackerServiceRemoveWorkItemSpec(), Handler: adapter.removeWorkItem},
+		connect.Method{Spec: trackerServiceRestoreWorkItemSpec(), Handler: adapter.restoreWorkItem},
+		connect.Method{Spec: trackerServicePlaceWorkItemSpec(), Handler: adapter.placeWorkItem},
+		connect.Method{Spec: trackerServiceGetWorkCatalogueSpec(), Handler: adapter.getWorkCatalogue},
+		connect.Method{Spec: trackerServiceWriteWorkCatalogueSpec(), Handler: adapter.writeWorkCatalogue},
 		connect.Method{Spec: trackerServiceListProjectsSpec(), Handler: adapter.listProjects},
+		connect.Method{Spec: trackerServiceDescribeProjectSpec(), Handler: adapter.describeProject},
+		connect.Method{Spec: trackerServiceWriteProjectSpec(), Handler: adapter.writeProject},
+		connect.Method{Spec: trackerServiceTaskActivitySpec(), Handler: adapter.taskActivity},
+		connect.Method{Spec: trackerServiceMyWorkSpec(), Handler: adapter.myWork},
+		connect.Method{Spec: trackerServiceListProjectFilesSpec(), Handler: adapter.listProjectFiles},
+		connect.Method{Spec: trackerServiceReadProjectFileSpec(), Handler: adapter.readProjectFile},
+		connect.Method{Spec: trackerServiceWriteProjectFileSpec(), Handler: adapter.writeProjectFile},
+		connect.Method{Spec: trackerServiceRemoveProjectFileSpec(), Handler: adapter.removeProjectFile},
+		connect.Method{Spec: trackerServiceListWorkViewsSpec(), Handler: adapter.listWorkViews},
+		connect.Method{Spec: trackerServiceSaveWorkViewSpec(), Handler: adapter.saveWorkView},
+		connect.Method{Spec: trackerServiceGetPersonSpec(), Handler: adapter.getPerson},
+		connect.Method{Spec: trackerServiceWorkInboxSpec(), Handler: adapter.workInbox},
+		connect.Method{Spec: trackerServiceMarkInboxSpec(), Handler: adapter.markInbox},
+		connect.Method{Spec: trackerServiceSetPinsSpec(), Handler: adapter.setPins},
+		connect.Method{Spec: trackerServiceSetPrioritiesSpec(), Handler: adapter.setPriorities},
+		connect.Method{Spec: trackerServicePurgeWorkItemSpec(), Handler: adapter.purgeWorkItem},
+		connect.Method{Spec: trackerServiceImportWorkItemsSpec(), Handler: adapter.importWorkItems},
 	)
 }
 
@@ -166,16 +589,120 @@ func (UnimplementedTrackerServiceHandler) ListWorkItems(context.Context, *v1.Lis
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.ListWorkItems is not implemented")
 }
 
+func (UnimplementedTrackerServiceHandler) SearchWorkItems(context.Context, *v1.SearchWorkItemsRequest) (*v1.SearchWorkItemsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.SearchWorkItems is not implemented")
+}
+
 func (UnimplementedTrackerServiceHandler) UpdateWorkItem(context.Context, *v1.UpdateWorkItemRequest) (*v1.UpdateWorkItemResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.UpdateWorkItem is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) ClaimWorkItem(context.Context, *v1.ClaimWorkItemRequest) (*v1.ClaimWorkItemResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.ClaimWorkItem is not implemented")
 }
 
 func (UnimplementedTrackerServiceHandler) CommentOnWorkItem(context.Context, *v1.CommentOnWorkItemRequest) (*v1.CommentOnWorkItemResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.CommentOnWorkItem is not implemented")
 }
 
+func (UnimplementedTrackerServiceHandler) MergeWorkItem(context.Context, *v1.MergeWorkItemRequest) (*v1.MergeWorkItemResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.MergeWorkItem is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) MoveWorkItem(context.Context, *v1.MoveWorkItemRequest) (*v1.MoveWorkItemResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.MoveWorkItem is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) RemoveWorkItem(context.Context, *v1.RemoveWorkItemRequest) (*v1.RemoveWorkItemResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.RemoveWorkItem is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) RestoreWorkItem(context.Context, *v1.RestoreWorkItemRequest) (*v1.RestoreWorkItemResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.RestoreWorkItem is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) PlaceWorkItem(context.Context, *v1.PlaceWorkItemRequest) (*v1.PlaceWorkItemResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.PlaceWorkItem is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) GetWorkCatalogue(context.Context, *v1.GetWorkCatalogueRequest) (*v1.GetWorkCatalogueResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.GetWorkCatalogue is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) WriteWorkCatalogue(context.Context, *v1.WriteWorkCatalogueRequest) (*v1.WriteWorkCatalogueResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.WriteWorkCatalogue is not implemented")
+}
+
 func (UnimplementedTrackerServiceHandler) ListProjects(context.Context, *v1.ListProjectsRequest) (*v1.ListProjectsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.ListProjects is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) DescribeProject(context.Context, *v1.DescribeProjectRequest) (*v1.DescribeProjectResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.DescribeProject is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) WriteProject(context.Context, *v1.WriteProjectRequest) (*v1.WriteProjectResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.WriteProject is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) TaskActivity(context.Context, *v1.TaskActivityRequest) (*v1.TaskActivityResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.TaskActivity is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) MyWork(context.Context, *v1.MyWorkRequest) (*v1.MyWorkResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.MyWork is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) ListProjectFiles(context.Context, *v1.ListProjectFilesRequest) (*v1.ListProjectFilesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.ListProjectFiles is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) ReadProjectFile(context.Context, *v1.ReadProjectFileRequest) (*v1.ReadProjectFileResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.ReadProjectFile is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) WriteProjectFile(context.Context, *v1.WriteProjectFileRequest) (*v1.WriteProjectFileResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.WriteProjectFile is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) RemoveProjectFile(context.Context, *v1.RemoveProjectFileRequest) (*v1.RemoveProjectFileResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.RemoveProjectFile is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) ListWorkViews(context.Context, *v1.ListWorkViewsRequest) (*v1.ListWorkViewsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.ListWorkViews is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) SaveWorkView(context.Context, *v1.SaveWorkViewRequest) (*v1.SaveWorkViewResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.SaveWorkView is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) GetPerson(context.Context, *v1.GetPersonRequest) (*v1.GetPersonResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.GetPerson is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) WorkInbox(context.Context, *v1.WorkInboxRequest) (*v1.WorkInboxResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.WorkInbox is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) MarkInbox(context.Context, *v1.MarkInboxRequest) (*v1.MarkInboxResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.MarkInbox is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) SetPins(context.Context, *v1.SetPinsRequest) (*v1.SetPinsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.SetPins is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) SetPriorities(context.Context, *v1.SetPrioritiesRequest) (*v1.SetPrioritiesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.SetPriorities is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) PurgeWorkItem(context.Context, *v1.PurgeWorkItemRequest) (*v1.PurgeWorkItemResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.PurgeWorkItem is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) ImportWorkItems(context.Context, *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.ImportWorkItems is not implemented")
 }
 
 type trackerServiceClient struct {
@@ -206,9 +733,25 @@ func (c *trackerServiceClient) ListWorkItems(ctx context.Context, req *v1.ListWo
 	return &res, nil
 }
 
+func (c *trackerServiceClient) SearchWorkItems(ctx context.Context, req *v1.SearchWorkItemsRequest) (*v1.SearchWorkItemsResponse, error) {
+	var res v1.SearchWorkItemsResponse
+	if err := c.client.CallUnary(ctx, trackerServiceSearchWorkItemsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
 func (c *trackerServiceClient) UpdateWorkItem(ctx context.Context, req *v1.UpdateWorkItemRequest) (*v1.UpdateWorkItemResponse, error) {
 	var res v1.UpdateWorkItemResponse
 	if err := c.client.CallUnary(ctx, trackerServiceUpdateWorkItemSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) ClaimWorkItem(ctx context.Context, req *v1.ClaimWorkItemRequest) (*v1.ClaimWorkItemResponse, error) {
+	var res v1.ClaimWorkItemResponse
+	if err := c.client.CallUnary(ctx, trackerServiceClaimWorkItemSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -222,9 +765,201 @@ func (c *trackerServiceClient) CommentOnWorkItem(ctx context.Context, req *v1.Co
 	return &res, nil
 }
 
+func (c *trackerServiceClient) MergeWorkItem(ctx context.Context, req *v1.MergeWorkItemRequest) (*v1.MergeWorkItemResponse, error) {
+	var res v1.MergeWorkItemResponse
+	if err := c.client.CallUnary(ctx, trackerServiceMergeWorkItemSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) MoveWorkItem(ctx context.Context, req *v1.MoveWorkItemRequest) (*v1.MoveWorkItemResponse, error) {
+	var res v1.MoveWorkItemResponse
+	if err := c.client.CallUnary(ctx, trackerServiceMoveWorkItemSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) RemoveWorkItem(ctx context.Context, req *v1.RemoveWorkItemRequest) (*v1.RemoveWorkItemResponse, error) {
+	var res v1.RemoveWorkItemResponse
+	if err := c.client.CallUnary(ctx, trackerServiceRemoveWorkItemSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) RestoreWorkItem(ctx context.Context, req *v1.RestoreWorkItemRequest) (*v1.RestoreWorkItemResponse, error) {
+	var res v1.RestoreWorkItemResponse
+	if err := c.client.CallUnary(ctx, trackerServiceRestoreWorkItemSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) PlaceWorkItem(ctx context.Context, req *v1.PlaceWorkItemRequest) (*v1.PlaceWorkItemResponse, error) {
+	var res v1.PlaceWorkItemResponse
+	if err := c.client.CallUnary(ctx, trackerServicePlaceWorkItemSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) GetWorkCatalogue(ctx context.Context, req *v1.GetWorkCatalogueRequest) (*v1.GetWorkCatalogueResponse, error) {
+	var res v1.GetWorkCatalogueResponse
+	if err := c.client.CallUnary(ctx, trackerServiceGetWorkCatalogueSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) WriteWorkCatalogue(ctx context.Context, req *v1.WriteWorkCatalogueRequest) (*v1.WriteWorkCatalogueResponse, error) {
+	var res v1.WriteWorkCatalogueResponse
+	if err := c.client.CallUnary(ctx, trackerServiceWriteWorkCatalogueSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
 func (c *trackerServiceClient) ListProjects(ctx context.Context, req *v1.ListProjectsRequest) (*v1.ListProjectsResponse, error) {
 	var res v1.ListProjectsResponse
 	if err := c.client.CallUnary(ctx, trackerServiceListProjectsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) DescribeProject(ctx context.Context, req *v1.DescribeProjectRequest) (*v1.DescribeProjectResponse, error) {
+	var res v1.DescribeProjectResponse
+	if err := c.client.CallUnary(ctx, trackerServiceDescribeProjectSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) WriteProject(ctx context.Context, req *v1.WriteProjectRequest) (*v1.WriteProjectResponse, error) {
+	var res v1.WriteProjectResponse
+	if err := c.client.CallUnary(ctx, trackerServiceWriteProjectSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) TaskActivity(ctx context.Context, req *v1.TaskActivityRequest) (*v1.TaskActivityResponse, error) {
+	var res v1.TaskActivityResponse
+	if err := c.client.CallUnary(ctx, trackerServiceTaskActivitySpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) MyWork(ctx context.Context, req *v1.MyWorkRequest) (*v1.MyWorkResponse, error) {
+	var res v1.MyWorkResponse
+	if err := c.client.CallUnary(ctx, trackerServiceMyWorkSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) ListProjectFiles(ctx context.Context, req *v1.ListProjectFilesRequest) (*v1.ListProjectFilesResponse, error) {
+	var res v1.ListProjectFilesResponse
+	if err := c.client.CallUnary(ctx, trackerServiceListProjectFilesSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) ReadProjectFile(ctx context.Context, req *v1.ReadProjectFileRequest) (*v1.ReadProjectFileResponse, error) {
+	var res v1.ReadProjectFileResponse
+	if err := c.client.CallUnary(ctx, trackerServiceReadProjectFileSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) WriteProjectFile(ctx context.Context, req *v1.WriteProjectFileRequest) (*v1.WriteProjectFileResponse, error) {
+	var res v1.WriteProjectFileResponse
+	if err := c.client.CallUnary(ctx, trackerServiceWriteProjectFileSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) RemoveProjectFile(ctx context.Context, req *v1.RemoveProjectFileRequest) (*v1.RemoveProjectFileResponse, error) {
+	var res v1.RemoveProjectFileResponse
+	if err := c.client.CallUnary(ctx, trackerServiceRemoveProjectFileSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) ListWorkViews(ctx context.Context, req *v1.ListWorkViewsRequest) (*v1.ListWorkViewsResponse, error) {
+	var res v1.ListWorkViewsResponse
+	if err := c.client.CallUnary(ctx, trackerServiceListWorkViewsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) SaveWorkView(ctx context.Context, req *v1.SaveWorkViewRequest) (*v1.SaveWorkViewResponse, error) {
+	var res v1.SaveWorkViewResponse
+	if err := c.client.CallUnary(ctx, trackerServiceSaveWorkViewSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) GetPerson(ctx context.Context, req *v1.GetPersonRequest) (*v1.GetPersonResponse, error) {
+	var res v1.GetPersonResponse
+	if err := c.client.CallUnary(ctx, trackerServiceGetPersonSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) WorkInbox(ctx context.Context, req *v1.WorkInboxRequest) (*v1.WorkInboxResponse, error) {
+	var res v1.WorkInboxResponse
+	if err := c.client.CallUnary(ctx, trackerServiceWorkInboxSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) MarkInbox(ctx context.Context, req *v1.MarkInboxRequest) (*v1.MarkInboxResponse, error) {
+	var res v1.MarkInboxResponse
+	if err := c.client.CallUnary(ctx, trackerServiceMarkInboxSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) SetPins(ctx context.Context, req *v1.SetPinsRequest) (*v1.SetPinsResponse, error) {
+	var res v1.SetPinsResponse
+	if err := c.client.CallUnary(ctx, trackerServiceSetPinsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) SetPriorities(ctx context.Context, req *v1.SetPrioritiesRequest) (*v1.SetPrioritiesResponse, error) {
+	var res v1.SetPrioritiesResponse
+	if err := c.client.CallUnary(ctx, trackerServiceSetPrioritiesSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) PurgeWorkItem(ctx context.Context, req *v1.PurgeWorkItemRequest) (*v1.PurgeWorkItemResponse, error) {
+	var res v1.PurgeWorkItemResponse
+	if err := c.client.CallUnary(ctx, trackerServicePurgeWorkItemSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *trackerServiceClient) ImportWorkItems(ctx context.Context, req *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error) {
+	var res v1.ImportWorkItemsResponse
+	if err := c.client.CallUnary(ctx, trackerServiceImportWorkItemsSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -268,12 +1003,36 @@ func (h trackerServiceHandler) listWorkItems(ctx context.Context, _ connect.Spec
 	return stream.Send(res)
 }
 
+func (h trackerServiceHandler) searchWorkItems(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.SearchWorkItemsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.SearchWorkItems(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
 func (h trackerServiceHandler) updateWorkItem(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
 	var req v1.UpdateWorkItemRequest
 	if err := stream.Receive(&req); err != nil {
 		return err
 	}
 	res, err := h.svc.UpdateWorkItem(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) claimWorkItem(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ClaimWorkItemRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ClaimWorkItem(ctx, &req)
 	if err != nil {
 		return err
 	}
@@ -292,12 +1051,300 @@ func (h trackerServiceHandler) commentOnWorkItem(ctx context.Context, _ connect.
 	return stream.Send(res)
 }
 
+func (h trackerServiceHandler) mergeWorkItem(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.MergeWorkItemRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.MergeWorkItem(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) moveWorkItem(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.MoveWorkItemRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.MoveWorkItem(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) removeWorkItem(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.RemoveWorkItemRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.RemoveWorkItem(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) restoreWorkItem(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.RestoreWorkItemRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.RestoreWorkItem(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) placeWorkItem(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.PlaceWorkItemRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.PlaceWorkItem(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) getWorkCatalogue(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetWorkCatalogueRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.GetWorkCatalogue(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) writeWorkCatalogue(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WriteWorkCatalogueRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.WriteWorkCatalogue(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
 func (h trackerServiceHandler) listProjects(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
 	var req v1.ListProjectsRequest
 	if err := stream.Receive(&req); err != nil {
 		return err
 	}
 	res, err := h.svc.ListProjects(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) describeProject(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.DescribeProjectRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.DescribeProject(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) writeProject(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WriteProjectRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.WriteProject(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) taskActivity(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.TaskActivityRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.TaskActivity(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) myWork(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.MyWorkRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.MyWork(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) listProjectFiles(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListProjectFilesRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListProjectFiles(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) readProjectFile(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ReadProjectFileRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ReadProjectFile(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) writeProjectFile(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WriteProjectFileRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.WriteProjectFile(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) removeProjectFile(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.RemoveProjectFileRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.RemoveProjectFile(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) listWorkViews(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListWorkViewsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListWorkViews(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) saveWorkView(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.SaveWorkViewRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.SaveWorkView(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) getPerson(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.GetPersonRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.GetPerson(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) workInbox(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WorkInboxRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.WorkInbox(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) markInbox(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.MarkInboxRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.MarkInbox(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) setPins(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.SetPinsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.SetPins(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) setPriorities(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.SetPrioritiesRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.SetPriorities(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) purgeWorkItem(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.PurgeWorkItemRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.PurgeWorkItem(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) importWorkItems(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ImportWorkItemsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ImportWorkItems(ctx, &req)
 	if err != nil {
 		return err
 	}

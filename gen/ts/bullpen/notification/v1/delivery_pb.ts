@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/notification/v1/delivery.proto.
  */
 export const file_bullpen_notification_v1_delivery: GenFile = /*@__PURE__*/
-  fileDesc("CiZidWxscGVuL25vdGlmaWNhdGlvbi92MS9kZWxpdmVyeS5wcm90bxIXYnVsbHBlbi5ub3RpZmljYXRpb24udjEipgMKCERlbGl2ZXJ5EhMKC2RlbGl2ZXJ5X2lkGAEgASgJEgwKBHNlYXQYAiABKAkSGAoQY29udmVyc2F0aW9uX2tleRgDIAEoCRIOCgZzb3VyY2UYBCABKAkSDwoHc3VyZmFjZRgFIAEoCRISCgpvYmxpZ2F0aW9uGAYgASgJEhEKCWFkZHJlc3NlZBgHIAEoCBIOCgZyZWFzb24YCCABKAkSLwoGc2VuZGVyGAkgASgLMh8uYnVsbHBlbi5ub3RpZmljYXRpb24udjEuU2VuZGVyEg8KB3N1YmplY3QYCiABKAkSDAoEYm9keRgLIAEoCRILCgN1cmwYDCABKAkSEgoKbWVzc2FnZV9pZBgNIAEoCRIYChBtZXNzYWdlX3JldmlzaW9uGA4gASgJEi4KCm9jY3VyX3RpbWUYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDHJlY2VpdmVfdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQZGVsZWdhdGlvbl9kZXB0aBgRIAEoBSJECgZTZW5kZXISEQoJdmVuZG9yX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEc2VhdBgDIAEoCRILCgNib3QYBCABKAhC8wEKG2NvbS5idWxscGVuLm5vdGlmaWNhdGlvbi52MUINRGVsaXZlcnlQcm90b1ABWkdnaXRodWIuY29tL2J1bGxwZW5ocS9idWxscGVuL2dlbi9idWxscGVuL25vdGlmaWNhdGlvbi92MTtub3RpZmljYXRpb252MaICA0JOWKoCF0J1bGxwZW4uTm90aWZpY2F0aW9uLlYxygIXQnVsbHBlblxOb3RpZmljYXRpb25cVjHiAiNCdWxscGVuXE5vdGlmaWNhdGlvblxWMVxHUEJNZXRhZGF0YeoCGUJ1bGxwZW46Ok5vdGlmaWNhdGlvbjo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiZidWxscGVuL25vdGlmaWNhdGlvbi92MS9kZWxpdmVyeS5wcm90bxIXYnVsbHBlbi5ub3RpZmljYXRpb24udjEiuAMKCERlbGl2ZXJ5EhMKC2RlbGl2ZXJ5X2lkGAEgASgJEgwKBHNlYXQYAiABKAkSGAoQY29udmVyc2F0aW9uX2tleRgDIAEoCRIOCgZzb3VyY2UYBCABKAkSDwoHc3VyZmFjZRgFIAEoCRISCgpvYmxpZ2F0aW9uGAYgASgJEhEKCWFkZHJlc3NlZBgHIAEoCBIOCgZyZWFzb24YCCABKAkSLwoGc2VuZGVyGAkgASgLMh8uYnVsbHBlbi5ub3RpZmljYXRpb24udjEuU2VuZGVyEg8KB3N1YmplY3QYCiABKAkSDAoEYm9keRgLIAEoCRILCgN1cmwYDCABKAkSEgoKbWVzc2FnZV9pZBgNIAEoCRIYChBtZXNzYWdlX3JldmlzaW9uGA4gASgJEi4KCm9jY3VyX3RpbWUYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDHJlY2VpdmVfdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQZGVsZWdhdGlvbl9kZXB0aBgRIAEoBRIQCghwb3NpdGlvbhgSIAEoCSJECgZTZW5kZXISEQoJdmVuZG9yX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEc2VhdBgDIAEoCRILCgNib3QYBCABKAhC8wEKG2NvbS5idWxscGVuLm5vdGlmaWNhdGlvbi52MUINRGVsaXZlcnlQcm90b1ABWkdnaXRodWIuY29tL2J1bGxwZW5ocS9idWxscGVuL2dlbi9idWxscGVuL25vdGlmaWNhdGlvbi92MTtub3RpZmljYXRpb252MaICA0JOWKoCF0J1bGxwZW4uTm90aWZpY2F0aW9uLlYxygIXQnVsbHBlblxOb3RpZmljYXRpb25cVjHiAiNCdWxscGVuXE5vdGlmaWNhdGlvblxWMVxHUEJNZXRhZGF0YeoCGUJ1bGxwZW46Ok5vdGlmaWNhdGlvbjo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Delivery is something that happened outside, addressed to one seat.
@@ -42,7 +42,7 @@ export type Delivery = Message<"bullpen.notification.v1.Delivery"> & {
   conversationKey: string;
 
   /**
-   * The vendor: `github`, `slack`.
+   * The vendor: `github`, `slack`; `tracker` for a work item of our own.
    *
    * @generated from field: string source = 4;
    */
@@ -71,7 +71,8 @@ export type Delivery = Message<"bullpen.notification.v1.Delivery"> & {
   addressed: boolean;
 
   /**
-   * Why it was woken: `mention`, `direct_message`, `thread`, `assigned`, `review_requested`, `review`, `check_failed`.
+   * Why it was woken: `mention`, `direct_message`, `thread`, `assigned`, `review_requested`, `review`, `check_failed`; for a work item, one of
+   * the reasons of `bullpen.tracker.v1.Concern`.
    *
    * @generated from field: string reason = 8;
    */
@@ -139,6 +140,14 @@ export type Delivery = Message<"bullpen.notification.v1.Delivery"> & {
    * @generated from field: int32 delegation_depth = 17;
    */
   delegationDepth: number;
+
+  /**
+   * Where the change stands in the order of writes of the service that it happened in; empty for a vendor's. A turn that it wakes reads from no
+   * earlier.
+   *
+   * @generated from field: string position = 18;
+   */
+  position: string;
 };
 
 /**

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/notification/v1/notification_service.proto.
  */
 export const file_bullpen_notification_v1_notification_service: GenFile = /*@__PURE__*/
-  fileDesc("CjJidWxscGVuL25vdGlmaWNhdGlvbi92MS9ub3RpZmljYXRpb25fc2VydmljZS5wcm90bxIXYnVsbHBlbi5ub3RpZmljYXRpb24udjEiSQoMUmVwbHlSZXF1ZXN0EhkKBGJvZHkYASABKAlCC7pICHIGEAEogIACEh4KDGNvbnZlcnNhdGlvbhgCIAEoCUIIukgFcgMYgAQiiwEKDVJlcGx5UmVzcG9uc2USDwoHb3V0Y29tZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEhIKCm1lc3NhZ2VfaWQYBCABKAkSDwoHc3VyZmFjZRgFIAEoCRIUCgxjb252ZXJzYXRpb24YBiABKAkSCwoDdXJsGAcgASgJIocBChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSFQoEc2VhdBgBIAEoCUIHukgEcgIYZBIiChBjb252ZXJzYXRpb25fa2V5GAIgASgJQgi6SAVyAxiABBIZCgVsaW1pdBgDIAEoBUIKukgHGgUYyAEoABIYCgZjdXJzb3IYBCABKAlCCLpIBXIDGIAEImQKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USNQoKZGVsaXZlcmllcxgBIAMoCzIhLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLkRlbGl2ZXJ5EhMKC25leHRfY3Vyc29yGAIgASgJIqMBChNMaXN0T3V0Ym91bmRSZXF1ZXN0EhUKBHNlYXQYASABKAlCB7pIBHICGGQSQAoFc3RhdGUYAiABKAlCMbpILnIsUgBSBnF1ZXVlZFIHc2VuZGluZ1IHdW5rbm93blIGcG9zdGVkUgZmYWlsZWQSGQoFbGltaXQYAyABKAVCCrpIBxoFGMgBKAASGAoGY3Vyc29yGAQgASgJQgi6SAVyAxiABCJnChRMaXN0T3V0Ym91bmRSZXNwb25zZRI6CghtZXNzYWdlcxgBIAMoCzIoLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLk91dGJvdW5kTWVzc2FnZRITCgtuZXh0X2N1cnNvchgCIAEoCSIzChZMaXN0RGVhZExldHRlcnNSZXF1ZXN0EhkKBWxpbWl0GAEgASgFQgq6SAcaBRjIASgAIlQKF0xpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEjkKDGRlYWRfbGV0dGVycxgBIAMoCzIjLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLkRlYWRMZXR0ZXIiswEKCkRlYWRMZXR0ZXISFgoOZGVhZF9sZXR0ZXJfaWQYASABKAkSDQoFdG9waWMYAiABKAkSCwoDa2V5GAMgASgJEg4KBnJlYXNvbhgEIAEoCRIvCgtjcmVhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMcmVkcml2ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI/ChlSZWRyaXZlRGVhZExldHRlcnNSZXF1ZXN0EiIKD2RlYWRfbGV0dGVyX2lkcxgBIAMoCUIJukgGkgEDEMgBIj4KGlJlZHJpdmVEZWFkTGV0dGVyc1Jlc3BvbnNlEhAKCHJlZHJpdmVuGAEgASgFEg4KBmZhaWxlZBgCIAEoBTLwBAoTTm90aWZpY2F0aW9uU2VydmljZRJ1CgVSZXBseRIlLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLlJlcGx5UmVxdWVzdBomLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLlJlcGx5UmVzcG9uc2UiHcrzGBkKBXJlcGx5EgEBGAAgACgAMAE6BWFza2VkEnYKDkxpc3REZWxpdmVyaWVzEi4uYnVsbHBlbi5ub3RpZmljYXRpb24udjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gi8uYnVsbHBlbi5ub3RpZmljYXRpb24udjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIDkAIBEnAKDExpc3RPdXRib3VuZBIsLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLkxpc3RPdXRib3VuZFJlcXVlc3QaLS5idWxscGVuLm5vdGlmaWNhdGlvbi52MS5MaXN0T3V0Ym91bmRSZXNwb25zZSIDkAIBEnkKD0xpc3REZWFkTGV0dGVycxIvLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLkxpc3REZWFkTGV0dGVyc1JlcXVlc3QaMC5idWxscGVuLm5vdGlmaWNhdGlvbi52MS5MaXN0RGVhZExldHRlcnNSZXNwb25zZSIDkAIBEn0KElJlZHJpdmVEZWFkTGV0dGVycxIyLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLlJlZHJpdmVEZWFkTGV0dGVyc1JlcXVlc3QaMy5idWxscGVuLm5vdGlmaWNhdGlvbi52MS5SZWRyaXZlRGVhZExldHRlcnNSZXNwb25zZUL+AQobY29tLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxQhhOb3RpZmljYXRpb25TZXJ2aWNlUHJvdG9QAVpHZ2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi9ub3RpZmljYXRpb24vdjE7bm90aWZpY2F0aW9udjGiAgNCTliqAhdCdWxscGVuLk5vdGlmaWNhdGlvbi5WMcoCF0J1bGxwZW5cTm90aWZpY2F0aW9uXFYx4gIjQnVsbHBlblxOb3RpZmljYXRpb25cVjFcR1BCTWV0YWRhdGHqAhlCdWxscGVuOjpOb3RpZmljYXRpb246OlYxYgZwcm90bzM", [file_buf_validate_validate, file_bullpen_notification_v1_delivery, file_bullpen_notification_v1_outbound, file_bullpen_tool_v1_options, file_google_protobuf_timestamp]);
+  fileDesc("CjJidWxscGVuL25vdGlmaWNhdGlvbi92MS9ub3RpZmljYXRpb25fc2VydmljZS5wcm90bxIXYnVsbHBlbi5ub3RpZmljYXRpb24udjEiSQoMUmVwbHlSZXF1ZXN0EhkKBGJvZHkYASABKAlCC7pICHIGEAEogIACEh4KDGNvbnZlcnNhdGlvbhgCIAEoCUIIukgFcgMYgAQiiwEKDVJlcGx5UmVzcG9uc2USDwoHb3V0Y29tZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEhIKCm1lc3NhZ2VfaWQYBCABKAkSDwoHc3VyZmFjZRgFIAEoCRIUCgxjb252ZXJzYXRpb24YBiABKAkSCwoDdXJsGAcgASgJIocBChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSFQoEc2VhdBgBIAEoCUIHukgEcgIYZBIiChBjb252ZXJzYXRpb25fa2V5GAIgASgJQgi6SAVyAxiABBIZCgVsaW1pdBgDIAEoBUIKukgHGgUYyAEoABIYCgZjdXJzb3IYBCABKAlCCLpIBXIDGIAEImQKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USNQoKZGVsaXZlcmllcxgBIAMoCzIhLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLkRlbGl2ZXJ5EhMKC25leHRfY3Vyc29yGAIgASgJIqMBChNMaXN0T3V0Ym91bmRSZXF1ZXN0EhUKBHNlYXQYASABKAlCB7pIBHICGGQSQAoFc3RhdGUYAiABKAlCMbpILnIsUgBSBnF1ZXVlZFIHc2VuZGluZ1IHdW5rbm93blIGcG9zdGVkUgZmYWlsZWQSGQoFbGltaXQYAyABKAVCCrpIBxoFGMgBKAASGAoGY3Vyc29yGAQgASgJQgi6SAVyAxiABCJnChRMaXN0T3V0Ym91bmRSZXNwb25zZRI6CghtZXNzYWdlcxgBIAMoCzIoLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLk91dGJvdW5kTWVzc2FnZRITCgtuZXh0X2N1cnNvchgCIAEoCSIzChZMaXN0RGVhZExldHRlcnNSZXF1ZXN0EhkKBWxpbWl0GAEgASgFQgq6SAcaBRjIASgAIlQKF0xpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEjkKDGRlYWRfbGV0dGVycxgBIAMoCzIjLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLkRlYWRMZXR0ZXIiswEKCkRlYWRMZXR0ZXISFgoOZGVhZF9sZXR0ZXJfaWQYASABKAkSDQoFdG9waWMYAiABKAkSCwoDa2V5GAMgASgJEg4KBnJlYXNvbhgEIAEoCRIvCgtjcmVhdGVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMcmVkcml2ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI/ChlSZWRyaXZlRGVhZExldHRlcnNSZXF1ZXN0EiIKD2RlYWRfbGV0dGVyX2lkcxgBIAMoCUIJukgGkgEDEMgBIj4KGlJlZHJpdmVEZWFkTGV0dGVyc1Jlc3BvbnNlEhAKCHJlZHJpdmVuGAEgASgFEg4KBmZhaWxlZBgCIAEoBSIzChRFeHBsYWluQ2hhbmdlUmVxdWVzdBIbCghwb3NpdGlvbhgBIAEoCUIJukgGcgQQARhAImIKFUV4cGxhaW5DaGFuZ2VSZXNwb25zZRINCgVzdGF0ZRgBIAEoCRI6CglkZWNpc2lvbnMYAiADKAsyJy5idWxscGVuLm5vdGlmaWNhdGlvbi52MS5DaGFuZ2VEZWNpc2lvbiJRCg5DaGFuZ2VEZWNpc2lvbhIOCgZoYW5kbGUYASABKAkSDgoGcmVhc29uGAIgASgJEg8KB291dGNvbWUYAyABKAkSDgoGZGV0YWlsGAQgASgJMuUFChNOb3RpZmljYXRpb25TZXJ2aWNlEnUKBVJlcGx5EiUuYnVsbHBlbi5ub3RpZmljYXRpb24udjEuUmVwbHlSZXF1ZXN0GiYuYnVsbHBlbi5ub3RpZmljYXRpb24udjEuUmVwbHlSZXNwb25zZSIdyvMYGQoFcmVwbHkSAQEYACAAKAAwAToFYXNrZWQSdgoOTGlzdERlbGl2ZXJpZXMSLi5idWxscGVuLm5vdGlmaWNhdGlvbi52MS5MaXN0RGVsaXZlcmllc1JlcXVlc3QaLy5idWxscGVuLm5vdGlmaWNhdGlvbi52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlIgOQAgEScwoNRXhwbGFpbkNoYW5nZRItLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLkV4cGxhaW5DaGFuZ2VSZXF1ZXN0Gi4uYnVsbHBlbi5ub3RpZmljYXRpb24udjEuRXhwbGFpbkNoYW5nZVJlc3BvbnNlIgOQAgEScAoMTGlzdE91dGJvdW5kEiwuYnVsbHBlbi5ub3RpZmljYXRpb24udjEuTGlzdE91dGJvdW5kUmVxdWVzdBotLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLkxpc3RPdXRib3VuZFJlc3BvbnNlIgOQAgESeQoPTGlzdERlYWRMZXR0ZXJzEi8uYnVsbHBlbi5ub3RpZmljYXRpb24udjEuTGlzdERlYWRMZXR0ZXJzUmVxdWVzdBowLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLkxpc3REZWFkTGV0dGVyc1Jlc3BvbnNlIgOQAgESfQoSUmVkcml2ZURlYWRMZXR0ZXJzEjIuYnVsbHBlbi5ub3RpZmljYXRpb24udjEuUmVkcml2ZURlYWRMZXR0ZXJzUmVxdWVzdBozLmJ1bGxwZW4ubm90aWZpY2F0aW9uLnYxLlJlZHJpdmVEZWFkTGV0dGVyc1Jlc3BvbnNlQv4BChtjb20uYnVsbHBlbi5ub3RpZmljYXRpb24udjFCGE5vdGlmaWNhdGlvblNlcnZpY2VQcm90b1ABWkdnaXRodWIuY29tL2J1bGxwZW5ocS9idWxscGVuL2dlbi9idWxscGVuL25vdGlmaWNhdGlvbi92MTtub3RpZmljYXRpb252MaICA0JOWKoCF0J1bGxwZW4uTm90aWZpY2F0aW9uLlYxygIXQnVsbHBlblxOb3RpZmljYXRpb25cVjHiAiNCdWxscGVuXE5vdGlmaWNhdGlvblxWMVxHUEJNZXRhZGF0YeoCGUJ1bGxwZW46Ok5vdGlmaWNhdGlvbjo6VjFiBnByb3RvMw", [file_buf_validate_validate, file_bullpen_notification_v1_delivery, file_bullpen_notification_v1_outbound, file_bullpen_tool_v1_options, file_google_protobuf_timestamp]);
 
 /**
  * ReplyRequest is an answer.
@@ -399,6 +399,98 @@ export const RedriveDeadLettersResponseSchema: GenMessage<RedriveDeadLettersResp
   messageDesc(file_bullpen_notification_v1_notification_service, 10);
 
 /**
+ * ExplainChangeRequest names a change.
+ *
+ * @generated from message bullpen.notification.v1.ExplainChangeRequest
+ */
+export type ExplainChangeRequest = Message<"bullpen.notification.v1.ExplainChangeRequest"> & {
+  /**
+   * Its place in the tracker's order, as `task_activity` shows it.
+   *
+   * @generated from field: string position = 1;
+   */
+  position: string;
+};
+
+/**
+ * Describes the message bullpen.notification.v1.ExplainChangeRequest.
+ * Use `create(ExplainChangeRequestSchema)` to create a new message.
+ */
+export const ExplainChangeRequestSchema: GenMessage<ExplainChangeRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_notification_v1_notification_service, 11);
+
+/**
+ * ExplainChangeResponse says what became of a change.
+ *
+ * @generated from message bullpen.notification.v1.ExplainChangeResponse
+ */
+export type ExplainChangeResponse = Message<"bullpen.notification.v1.ExplainChangeResponse"> & {
+  /**
+   * `told`, `nobody` (it concerned nobody), `quiet` (it concerned only who did it, or who wants to hear nothing), `swept` (too old to be known)
+   * or `unknown` (not read yet, or no such change).
+   *
+   * @generated from field: string state = 1;
+   */
+  state: string;
+
+  /**
+   * One entry for each colleague it concerned.
+   *
+   * @generated from field: repeated bullpen.notification.v1.ChangeDecision decisions = 2;
+   */
+  decisions: ChangeDecision[];
+};
+
+/**
+ * Describes the message bullpen.notification.v1.ExplainChangeResponse.
+ * Use `create(ExplainChangeResponseSchema)` to create a new message.
+ */
+export const ExplainChangeResponseSchema: GenMessage<ExplainChangeResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_notification_v1_notification_service, 12);
+
+/**
+ * ChangeDecision says what became of a change for one colleague.
+ *
+ * @generated from message bullpen.notification.v1.ChangeDecision
+ */
+export type ChangeDecision = Message<"bullpen.notification.v1.ChangeDecision"> & {
+  /**
+   * The handle.
+   *
+   * @generated from field: string handle = 1;
+   */
+  handle: string;
+
+  /**
+   * The strongest reason.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * `delivered`, `noticed`, `skipped` or `duplicate`.
+   *
+   * @generated from field: string outcome = 3;
+   */
+  outcome: string;
+
+  /**
+   * Why it was skipped; empty otherwise.
+   *
+   * @generated from field: string detail = 4;
+   */
+  detail: string;
+};
+
+/**
+ * Describes the message bullpen.notification.v1.ChangeDecision.
+ * Use `create(ChangeDecisionSchema)` to create a new message.
+ */
+export const ChangeDecisionSchema: GenMessage<ChangeDecision> = /*@__PURE__*/
+  messageDesc(file_bullpen_notification_v1_notification_service, 13);
+
+/**
  * NotificationService routes what happens outside to the seats it addresses, and carries their answers back.
  *
  * @generated from service bullpen.notification.v1.NotificationService
@@ -426,6 +518,16 @@ export const NotificationService: GenService<{
     methodKind: "unary";
     input: typeof ListDeliveriesRequestSchema;
     output: typeof ListDeliveriesResponseSchema;
+  },
+  /**
+   * ExplainChange says whom a change of a work item was told to and why, and who was not and why not.
+   *
+   * @generated from rpc bullpen.notification.v1.NotificationService.ExplainChange
+   */
+  explainChange: {
+    methodKind: "unary";
+    input: typeof ExplainChangeRequestSchema;
+    output: typeof ExplainChangeResponseSchema;
   },
   /**
    * ListOutbound lists outbound messages, newest first.

@@ -4,6 +4,8 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Checklist } from "./checklist_pb";
+import { file_bullpen_tracker_v1_checklist } from "./checklist_pb";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
@@ -12,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/tracker/v1/item.proto.
  */
 export const file_bullpen_tracker_v1_item: GenFile = /*@__PURE__*/
-  fileDesc("Ch1idWxscGVuL3RyYWNrZXIvdjEvaXRlbS5wcm90bxISYnVsbHBlbi50cmFja2VyLnYxIosECghXb3JrSXRlbRIKCgJpZBgBIAEoCRILCgNrZXkYAiABKAkSEwoLZm9ybWVyX2tleXMYAyADKAkSDwoHcHJvamVjdBgEIAEoCRIMCgR0eXBlGAUgASgJEg0KBXRpdGxlGAYgASgJEhEKBGJvZHkYByABKAlIAIgBARIOCgZzdGF0dXMYCCABKAkSFAoMc3RhdHVzX2dyb3VwGAkgASgJEhAKCHByaW9yaXR5GAogASgJEhAKCHJlcG9ydGVyGAsgASgJEhAKCGFzc2lnbmVlGAwgASgJEg4KBnBhcmVudBgNIAEoCRILCgNkdWUYDiABKAkSDwoHb3ZlcmR1ZRgPIAEoCBIdChBlc3RpbWF0ZV9taW51dGVzGBAgASgFSAGIAQESEAoId2F0Y2hlcnMYESADKAkSFQoNcmVhc3NpZ25tZW50cxgSIAEoBRIPCgd2ZXJzaW9uGBMgASgFEi8KC2NyZWF0ZV90aW1lGBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgVIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZG9uZV90aW1lGBYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfYm9keUITChFfZXN0aW1hdGVfbWludXRlcyKdAQoHQ29tbWVudBIKCgJpZBgBIAEoCRIOCgZhdXRob3IYAiABKAkSEwoLYXV0aG9yX2tpbmQYAyABKAkSDAoEYm9keRgEIAEoCRIQCghyZXBseV90bxgFIAEoCRIQCghtZW50aW9ucxgGIAMoCRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi2wEKBkNoYW5nZRIQCghwb3NpdGlvbhgBIAEoCRIMCgRraW5kGAIgASgJEg0KBWFjdG9yGAMgASgJEhIKCmFjdG9yX2tpbmQYBCABKAkSJwoGZmllbGRzGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpjb21tZW50X2lkGAYgASgJEg8KB3R1cm5faWQYByABKAkSDwoHdmVyc2lvbhgIIAEoBRIvCgtjaGFuZ2VfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAisgEKB1Byb2plY3QSCwoDa2V5GAEgASgJEgwKBG5hbWUYAiABKAkSDwoHcHVycG9zZRgDIAEoCRIMCgR1bml0GAQgASgJEgwKBGxlYWQYBSABKAkSGAoQZGVmYXVsdF9hc3NpZ25lZRgGIAEoCRIQCghhcmNoaXZlZBgHIAEoCBIzCgt0YXNrX2NvdW50cxgIIAEoCzIeLmJ1bGxwZW4udHJhY2tlci52MS5UYXNrQ291bnRzIkgKClRhc2tDb3VudHMSDAoEdG9kbxgBIAEoBRIOCgZhY3RpdmUYAiABKAUSDAoEZG9uZRgDIAEoBRIOCgZjbG9zZWQYBCABKAVCzAEKFmNvbS5idWxscGVuLnRyYWNrZXIudjFCCUl0ZW1Qcm90b1ABWj1naXRodWIuY29tL2J1bGxwZW5ocS9idWxscGVuL2dlbi9idWxscGVuL3RyYWNrZXIvdjE7dHJhY2tlcnYxogIDQlRYqgISQnVsbHBlbi5UcmFja2VyLlYxygISQnVsbHBlblxUcmFja2VyXFYx4gIeQnVsbHBlblxUcmFja2VyXFYxXEdQQk1ldGFkYXRh6gIUQnVsbHBlbjo6VHJhY2tlcjo6VjFiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch1idWxscGVuL3RyYWNrZXIvdjEvaXRlbS5wcm90bxISYnVsbHBlbi50cmFja2VyLnYxIpoJCghXb3JrSXRlbRIKCgJpZBgBIAEoCRILCgNrZXkYAiABKAkSEwoLZm9ybWVyX2tleXMYAyADKAkSDwoHcHJvamVjdBgEIAEoCRIMCgR0eXBlGAUgASgJEg0KBXRpdGxlGAYgASgJEhEKBGJvZHkYByABKAlIAIgBARIOCgZzdGF0dXMYCCABKAkSFAoMc3RhdHVzX2dyb3VwGAkgASgJEhAKCHByaW9yaXR5GAogASgJEhAKCHJlcG9ydGVyGAsgASgJEhAKCGFzc2lnbmVlGAwgASgJEg4KBnBhcmVudBgNIAEoCRILCgNkdWUYDiABKAkSDwoHb3ZlcmR1ZRgPIAEoCBIdChBlc3RpbWF0ZV9taW51dGVzGBAgASgFSAGIAQESEAoId2F0Y2hlcnMYESADKAkSFQoNcmVhc3NpZ25tZW50cxgSIAEoBRIPCgd2ZXJzaW9uGBMgASgFEi8KC2NyZWF0ZV90aW1lGBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgVIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZG9uZV90aW1lGBYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVzdGFydBgXIAEoCRITCgZwb2ludHMYGCABKAFIAogBARIOCgZsYWJlbHMYGSADKAkSJwoGZmllbGRzGBogASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIVCg1jb2xsYWJvcmF0b3JzGBsgAygJEg0KBW11dGVkGBwgAygJEhIKCmZpbGVkX3VuaXQYHSABKAkSFAoMcm91dGluZ191bml0GB4gASgJEg8KB2Jsb2NrZWQYHyABKAgSMQoKd2FpdGluZ19vbhggIAMoCzIdLmJ1bGxwZW4udHJhY2tlci52MS5XYWl0aW5nT24SMQoKY2hlY2tsaXN0cxghIAMoCzIdLmJ1bGxwZW4udHJhY2tlci52MS5DaGVja2xpc3QSKAoFY2xhaW0YIiABKAsyGS5idWxscGVuLnRyYWNrZXIudjEuQ2xhaW0SLAoHcmVtb3ZhbBgjIAEoCzIbLmJ1bGxwZW4udHJhY2tlci52MS5SZW1vdmFsEi8KC3N0YXR1c190aW1lGCQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdyZW9wZW5zGCUgASgFEhIKCmJvZHlfYnl0ZXMYJiABKAUSFAoMYm9keV92ZXJzaW9uGCcgASgFEg0KBWRlcHRoGCggASgFEhUKDXN1YnRhc2tfY291bnQYKSABKAUSDQoFZmxhZ3MYKiADKAkSLgoKY2xvc2VfdGltZRgrIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEcmFuaxgsIAEoCRIRCglvcGVuX2Fza3MYLSABKAUSFAoMZHVwbGljYXRlX29mGC4gASgJQgcKBV9ib2R5QhMKEV9lc3RpbWF0ZV9taW51dGVzQgkKB19wb2ludHMiUwoJV2FpdGluZ09uEgwKBGl0ZW0YASABKAkSDAoEb3BlbhgCIAEoCBIRCglvbmVfc2lkZWQYAyABKAgSFwoPb25lX3NpZGVkX2ZpbmFsGAQgASgIIkgKBUNsYWltEg4KBmhvbGRlchgBIAEoCRIvCgtleHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicwoHUmVtb3ZhbBINCgVhY3RvchgBIAEoCRISCgphY3Rvcl9raW5kGAIgASgJEi8KC3JlbW92ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIUCgxyZW1vdmVkX3dpdGgYBCABKAki+AEKB0NvbW1lbnQSCgoCaWQYASABKAkSDgoGYXV0aG9yGAIgASgJEhMKC2F1dGhvcl9raW5kGAMgASgJEgwKBGJvZHkYBCABKAkSEAoIcmVwbHlfdG8YBSABKAkSEAoIbWVudGlvbnMYBiADKAkSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiQKA2FzaxgIIAEoCzIXLmJ1bGxwZW4udHJhY2tlci52MS5Bc2sSDwoHYW5zd2VycxgJIAEoCRIOCgZjaG9pY2UYCiABKAkSEgoKYm9keV9ieXRlcxgLIAEoBSK4AQoDQXNrEg0KBWFza2VkGAEgASgJEgwKBG9wZW4YAiABKAgSDgoGYW5zd2VyGAMgASgJEhMKC2Fuc3dlcmVkX2J5GAQgASgJEi8KC2Fuc3dlcl90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCghkZWNpc2lvbhgGIAEoCzIcLmJ1bGxwZW4udHJhY2tlci52MS5EZWNpc2lvbhIOCgZjaG9pY2UYByABKAki4wEKCERlY2lzaW9uEhAKCHF1ZXN0aW9uGAEgASgJEjMKB29wdGlvbnMYAiADKAsyIi5idWxscGVuLnRyYWNrZXIudjEuRGVjaXNpb25PcHRpb24SEwoLcmVjb21tZW5kZWQYAyABKAkSEQoJcmF0aW9uYWxlGAQgASgJEi4KCGV2aWRlbmNlGAUgAygLMhwuYnVsbHBlbi50cmFja2VyLnYxLkV2aWRlbmNlEgwKBHJvbGUYBiABKAkSKgoGaW5mb3JtGAcgASgLMhouYnVsbHBlbi50cmFja2VyLnYxLkluZm9ybSI7Cg5EZWNpc2lvbk9wdGlvbhIKCgJpZBgBIAEoCRINCgVsYWJlbBgCIAEoCRIOCgZkZXRhaWwYAyABKAkiNAoIRXZpZGVuY2USDAoEa2luZBgBIAEoCRILCgNyZWYYAiABKAkSDQoFbGFiZWwYAyABKAkiKgoGSW5mb3JtEg8KB3N1cmZhY2UYASABKAkSDwoHY2hhbm5lbBgCIAEoCSKSAQoIUmVsYXRpb24SDAoEa2luZBgBIAEoCRIKCgJ0bxgCIAEoCRINCgV0aXRsZRgDIAEoCRIOCgZzdGF0dXMYBCABKAkSDAoEbm90ZRgFIAEoCRIOCgZhdXRob3IYBiABKAkSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrcCCgZDaGFuZ2USEAoIcG9zaXRpb24YASABKAkSDAoEa2luZBgCIAEoCRINCgVhY3RvchgDIAEoCRISCgphY3Rvcl9raW5kGAQgASgJEicKBmZpZWxkcxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKY29tbWVudF9pZBgGIAEoCRIPCgd0dXJuX2lkGAcgASgJEg8KB3ZlcnNpb24YCCABKAUSLwoLY2hhbmdlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2l0ZW1faWQYCiABKAkSDwoHcHJvamVjdBgLIAEoCRIQCghub3RpZmllZBgMIAEoCBIPCgdleGNlcnB0GA0gASgJEhUKDXJlYXNzaWdubWVudHMYDiABKAUiRAoJU2V0Q2hhbmdlEgsKA2FkZBgBIAMoCRIOCgZyZW1vdmUYAiADKAkSCwoDc2V0GAMgAygJEg0KBWNsZWFyGAQgASgIQswBChZjb20uYnVsbHBlbi50cmFja2VyLnYxQglJdGVtUHJvdG9QAVo9Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi90cmFja2VyL3YxO3RyYWNrZXJ2MaICA0JUWKoCEkJ1bGxwZW4uVHJhY2tlci5WMcoCEkJ1bGxwZW5cVHJhY2tlclxWMeICHkJ1bGxwZW5cVHJhY2tlclxWMVxHUEJNZXRhZGF0YeoCFEJ1bGxwZW46OlRyYWNrZXI6OlYxYgZwcm90bzM", [file_bullpen_tracker_v1_checklist, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * WorkItem is something to be done.
@@ -35,7 +37,7 @@ export type WorkItem = Message<"bullpen.tracker.v1.WorkItem"> & {
   key: string;
 
   /**
-   * Keys it had before, newest first.
+   * Keys it had before, newest first; at most 16, though all of them are understood.
    *
    * @generated from field: repeated string former_keys = 3;
    */
@@ -63,7 +65,7 @@ export type WorkItem = Message<"bullpen.tracker.v1.WorkItem"> & {
   title: string;
 
   /**
-   * The description; left out of lists.
+   * The description; left out of lists, and shortened where `body_bytes` is more than what is shown.
    *
    * @generated from field: optional string body = 7;
    */
@@ -112,14 +114,14 @@ export type WorkItem = Message<"bullpen.tracker.v1.WorkItem"> & {
   parent: string;
 
   /**
-   * The day it is due; empty for none.
+   * When it is due: a day of the company's calendar, or a time; empty for never.
    *
    * @generated from field: string due = 14;
    */
   due: string;
 
   /**
-   * It is open and the day is past.
+   * It is open and what was due is past.
    *
    * @generated from field: bool overdue = 15;
    */
@@ -173,6 +175,174 @@ export type WorkItem = Message<"bullpen.tracker.v1.WorkItem"> & {
    * @generated from field: google.protobuf.Timestamp done_time = 22;
    */
   doneTime?: Timestamp | undefined;
+
+  /**
+   * When it is to begin: a day or a time; empty for none.
+   *
+   * @generated from field: string start = 23;
+   */
+  start: string;
+
+  /**
+   * How big it is, in whatever the team counts.
+   *
+   * @generated from field: optional double points = 24;
+   */
+  points?: number | undefined;
+
+  /**
+   * Slugs of its labels.
+   *
+   * @generated from field: repeated string labels = 25;
+   */
+  labels: string[];
+
+  /**
+   * Custom fields by slug.
+   *
+   * @generated from field: google.protobuf.Struct fields = 26;
+   */
+  fields?: JsonObject | undefined;
+
+  /**
+   * Who helps, by handle.
+   *
+   * @generated from field: repeated string collaborators = 27;
+   */
+  collaborators: string[];
+
+  /**
+   * Who wants to hear nothing of it, by handle.
+   *
+   * @generated from field: repeated string muted = 28;
+   */
+  muted: string[];
+
+  /**
+   * The unit it was filed for, by id; never changes.
+   *
+   * @generated from field: string filed_unit = 29;
+   */
+  filedUnit: string;
+
+  /**
+   * The unit whose lead hears of it now, by id.
+   *
+   * @generated from field: string routing_unit = 30;
+   */
+  routingUnit: string;
+
+  /**
+   * Something it waits for is not finished.
+   *
+   * @generated from field: bool blocked = 31;
+   */
+  blocked: boolean;
+
+  /**
+   * What it waits for, finished or not.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.WaitingOn waiting_on = 32;
+   */
+  waitingOn: WaitingOn[];
+
+  /**
+   * Lists of small steps.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.Checklist checklists = 33;
+   */
+  checklists: Checklist[];
+
+  /**
+   * Who works on it now; absent when nobody has claimed it.
+   *
+   * @generated from field: bullpen.tracker.v1.Claim claim = 34;
+   */
+  claim?: Claim | undefined;
+
+  /**
+   * Why it is out of sight; absent when it is not in the trash.
+   *
+   * @generated from field: bullpen.tracker.v1.Removal removal = 35;
+   */
+  removal?: Removal | undefined;
+
+  /**
+   * When it entered its status.
+   *
+   * @generated from field: google.protobuf.Timestamp status_time = 36;
+   */
+  statusTime?: Timestamp | undefined;
+
+  /**
+   * How often it was taken up again after it was finished.
+   *
+   * @generated from field: int32 reopens = 37;
+   */
+  reopens: number;
+
+  /**
+   * The size of the whole description, in bytes.
+   *
+   * @generated from field: int32 body_bytes = 38;
+   */
+  bodyBytes: number;
+
+  /**
+   * The version that last changed the description.
+   *
+   * @generated from field: int32 body_version = 39;
+   */
+  bodyVersion: number;
+
+  /**
+   * How deep it stands below its topmost ancestor; 1 at the top.
+   *
+   * @generated from field: int32 depth = 40;
+   */
+  depth: number;
+
+  /**
+   * How many items are directly part of it.
+   *
+   * @generated from field: int32 subtask_count = 41;
+   */
+  subtaskCount: number;
+
+  /**
+   * What is odd about it: `cycle`, `too_deep`, `inconsistent_project`, `one_sided`, `one_sided_final`.
+   *
+   * @generated from field: repeated string flags = 42;
+   */
+  flags: string[];
+
+  /**
+   * When it was closed; absent while it is not.
+   *
+   * @generated from field: google.protobuf.Timestamp close_time = 43;
+   */
+  closeTime?: Timestamp | undefined;
+
+  /**
+   * Its place in the project's own order; compare as text.
+   *
+   * @generated from field: string rank = 44;
+   */
+  rank: string;
+
+  /**
+   * Questions on it that nobody has answered.
+   *
+   * @generated from field: int32 open_asks = 45;
+   */
+  openAsks: number;
+
+  /**
+   * The item that it is a duplicate of, by key; empty for none.
+   *
+   * @generated from field: string duplicate_of = 46;
+   */
+  duplicateOf: string;
 };
 
 /**
@@ -181,6 +351,118 @@ export type WorkItem = Message<"bullpen.tracker.v1.WorkItem"> & {
  */
 export const WorkItemSchema: GenMessage<WorkItem> = /*@__PURE__*/
   messageDesc(file_bullpen_tracker_v1_item, 0);
+
+/**
+ * WaitingOn is an item that another waits for.
+ *
+ * @generated from message bullpen.tracker.v1.WaitingOn
+ */
+export type WaitingOn = Message<"bullpen.tracker.v1.WaitingOn"> & {
+  /**
+   * Its key.
+   *
+   * @generated from field: string item = 1;
+   */
+  item: string;
+
+  /**
+   * It is not finished.
+   *
+   * @generated from field: bool open = 2;
+   */
+  open: boolean;
+
+  /**
+   * The other side does not know of it yet; it is told within a minute.
+   *
+   * @generated from field: bool one_sided = 3;
+   */
+  oneSided: boolean;
+
+  /**
+   * The other side can never know of it: it is gone, or has as many dependents as it may have.
+   *
+   * @generated from field: bool one_sided_final = 4;
+   */
+  oneSidedFinal: boolean;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.WaitingOn.
+ * Use `create(WaitingOnSchema)` to create a new message.
+ */
+export const WaitingOnSchema: GenMessage<WaitingOn> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 1);
+
+/**
+ * Claim says who works on an item, and until when.
+ *
+ * @generated from message bullpen.tracker.v1.Claim
+ */
+export type Claim = Message<"bullpen.tracker.v1.Claim"> & {
+  /**
+   * The handle; for an operator, the token's name.
+   *
+   * @generated from field: string holder = 1;
+   */
+  holder: string;
+
+  /**
+   * When it frees itself.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 2;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.Claim.
+ * Use `create(ClaimSchema)` to create a new message.
+ */
+export const ClaimSchema: GenMessage<Claim> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 2);
+
+/**
+ * Removal says how an item came into the trash.
+ *
+ * @generated from message bullpen.tracker.v1.Removal
+ */
+export type Removal = Message<"bullpen.tracker.v1.Removal"> & {
+  /**
+   * By whom.
+   *
+   * @generated from field: string actor = 1;
+   */
+  actor: string;
+
+  /**
+   * `agent`, `human`, `operator` or `system`.
+   *
+   * @generated from field: string actor_kind = 2;
+   */
+  actorKind: string;
+
+  /**
+   * When.
+   *
+   * @generated from field: google.protobuf.Timestamp remove_time = 3;
+   */
+  removeTime?: Timestamp | undefined;
+
+  /**
+   * The item whose removal took this one with it, by key; empty when it was removed itself.
+   *
+   * @generated from field: string removed_with = 4;
+   */
+  removedWith: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.Removal.
+ * Use `create(RemovalSchema)` to create a new message.
+ */
+export const RemovalSchema: GenMessage<Removal> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 3);
 
 /**
  * Comment is a remark in an item's thread.
@@ -210,7 +492,7 @@ export type Comment = Message<"bullpen.tracker.v1.Comment"> & {
   authorKind: string;
 
   /**
-   * What was said.
+   * What was said; shortened where `body_bytes` is more than what is shown.
    *
    * @generated from field: string body = 4;
    */
@@ -236,6 +518,34 @@ export type Comment = Message<"bullpen.tracker.v1.Comment"> & {
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * What it asks; absent when it asks nothing.
+   *
+   * @generated from field: bullpen.tracker.v1.Ask ask = 8;
+   */
+  ask?: Ask | undefined;
+
+  /**
+   * The question that it answers, by comment id; empty for none.
+   *
+   * @generated from field: string answers = 9;
+   */
+  answers: string;
+
+  /**
+   * The option it chooses; empty for none.
+   *
+   * @generated from field: string choice = 10;
+   */
+  choice: string;
+
+  /**
+   * The size of the whole text, in bytes.
+   *
+   * @generated from field: int32 body_bytes = 11;
+   */
+  bodyBytes: number;
 };
 
 /**
@@ -243,7 +553,294 @@ export type Comment = Message<"bullpen.tracker.v1.Comment"> & {
  * Use `create(CommentSchema)` to create a new message.
  */
 export const CommentSchema: GenMessage<Comment> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_item, 1);
+  messageDesc(file_bullpen_tracker_v1_item, 4);
+
+/**
+ * Ask is a question that one colleague owes an answer to.
+ *
+ * @generated from message bullpen.tracker.v1.Ask
+ */
+export type Ask = Message<"bullpen.tracker.v1.Ask"> & {
+  /**
+   * Who is asked, by handle.
+   *
+   * @generated from field: string asked = 1;
+   */
+  asked: string;
+
+  /**
+   * It has no answer yet.
+   *
+   * @generated from field: bool open = 2;
+   */
+  open: boolean;
+
+  /**
+   * The comment that answers it; empty while it is open.
+   *
+   * @generated from field: string answer = 3;
+   */
+  answer: string;
+
+  /**
+   * Who answered; empty while it is open.
+   *
+   * @generated from field: string answered_by = 4;
+   */
+  answeredBy: string;
+
+  /**
+   * When; absent while it is open.
+   *
+   * @generated from field: google.protobuf.Timestamp answer_time = 5;
+   */
+  answerTime?: Timestamp | undefined;
+
+  /**
+   * The choice to make; absent for a free question.
+   *
+   * @generated from field: bullpen.tracker.v1.Decision decision = 6;
+   */
+  decision?: Decision | undefined;
+
+  /**
+   * The option that was chosen; empty for none.
+   *
+   * @generated from field: string choice = 7;
+   */
+  choice: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.Ask.
+ * Use `create(AskSchema)` to create a new message.
+ */
+export const AskSchema: GenMessage<Ask> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 5);
+
+/**
+ * Decision is a choice that somebody is asked to make.
+ *
+ * @generated from message bullpen.tracker.v1.Decision
+ */
+export type Decision = Message<"bullpen.tracker.v1.Decision"> & {
+  /**
+   * What is to be decided.
+   *
+   * @generated from field: string question = 1;
+   */
+  question: string;
+
+  /**
+   * What there is to choose from, 2 to 6.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.DecisionOption options = 2;
+   */
+  options: DecisionOption[];
+
+  /**
+   * The option that the asker would take, by id; empty for none.
+   *
+   * @generated from field: string recommended = 3;
+   */
+  recommended: string;
+
+  /**
+   * Why.
+   *
+   * @generated from field: string rationale = 4;
+   */
+  rationale: string;
+
+  /**
+   * What it rests on.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.Evidence evidence = 5;
+   */
+  evidence: Evidence[];
+
+  /**
+   * `approver`: nothing goes on without the answer. `contributor`: the answer is welcome.
+   *
+   * @generated from field: string role = 6;
+   */
+  role: string;
+
+  /**
+   * Where else the asker promises to say what was decided; absent for nowhere.
+   *
+   * @generated from field: bullpen.tracker.v1.Inform inform = 7;
+   */
+  inform?: Inform | undefined;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.Decision.
+ * Use `create(DecisionSchema)` to create a new message.
+ */
+export const DecisionSchema: GenMessage<Decision> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 6);
+
+/**
+ * DecisionOption is one thing to choose.
+ *
+ * @generated from message bullpen.tracker.v1.DecisionOption
+ */
+export type DecisionOption = Message<"bullpen.tracker.v1.DecisionOption"> & {
+  /**
+   * How the answer names it: lower case, digits, `-` and `_`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * What it is, in a few words.
+   *
+   * @generated from field: string label = 2;
+   */
+  label: string;
+
+  /**
+   * What it means.
+   *
+   * @generated from field: string detail = 3;
+   */
+  detail: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.DecisionOption.
+ * Use `create(DecisionOptionSchema)` to create a new message.
+ */
+export const DecisionOptionSchema: GenMessage<DecisionOption> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 7);
+
+/**
+ * Evidence is something to look at before deciding.
+ *
+ * @generated from message bullpen.tracker.v1.Evidence
+ */
+export type Evidence = Message<"bullpen.tracker.v1.Evidence"> & {
+  /**
+   * `task`, `page`, `turn`, `run` or `url`.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The item's key or id, the page's id, the turn's or run's id, or an https address.
+   *
+   * @generated from field: string ref = 2;
+   */
+  ref: string;
+
+  /**
+   * What to call it.
+   *
+   * @generated from field: string label = 3;
+   */
+  label: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.Evidence.
+ * Use `create(EvidenceSchema)` to create a new message.
+ */
+export const EvidenceSchema: GenMessage<Evidence> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 8);
+
+/**
+ * Inform is where an asker promises to say what was decided.
+ *
+ * @generated from message bullpen.tracker.v1.Inform
+ */
+export type Inform = Message<"bullpen.tracker.v1.Inform"> & {
+  /**
+   * `slack` or `mattermost`.
+   *
+   * @generated from field: string surface = 1;
+   */
+  surface: string;
+
+  /**
+   * The channel.
+   *
+   * @generated from field: string channel = 2;
+   */
+  channel: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.Inform.
+ * Use `create(InformSchema)` to create a new message.
+ */
+export const InformSchema: GenMessage<Inform> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 9);
+
+/**
+ * Relation is one edge from an item, seen from that item.
+ *
+ * @generated from message bullpen.tracker.v1.Relation
+ */
+export type Relation = Message<"bullpen.tracker.v1.Relation"> & {
+  /**
+   * `waiting_on`, `blocking`, `linked`, `duplicates`, `duplicated_by` or `page`.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The other end: an item's key, or a page's id.
+   *
+   * @generated from field: string to = 2;
+   */
+  to: string;
+
+  /**
+   * The other item's title; empty for a page.
+   *
+   * @generated from field: string title = 3;
+   */
+  title: string;
+
+  /**
+   * The other item's status; empty for a page.
+   *
+   * @generated from field: string status = 4;
+   */
+  status: string;
+
+  /**
+   * Why, in the author's words; may be empty.
+   *
+   * @generated from field: string note = 5;
+   */
+  note: string;
+
+  /**
+   * Who made it.
+   *
+   * @generated from field: string author = 6;
+   */
+  author: string;
+
+  /**
+   * When.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 7;
+   */
+  createTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.Relation.
+ * Use `create(RelationSchema)` to create a new message.
+ */
+export const RelationSchema: GenMessage<Relation> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 10);
 
 /**
  * Change is one row of an item's history.
@@ -313,6 +910,41 @@ export type Change = Message<"bullpen.tracker.v1.Change"> & {
    * @generated from field: google.protobuf.Timestamp change_time = 9;
    */
   changeTime?: Timestamp | undefined;
+
+  /**
+   * The item, by id; empty for a change of a project.
+   *
+   * @generated from field: string item_id = 10;
+   */
+  itemId: string;
+
+  /**
+   * The project, by key.
+   *
+   * @generated from field: string project = 11;
+   */
+  project: string;
+
+  /**
+   * It concerned somebody.
+   *
+   * @generated from field: bool notified = 12;
+   */
+  notified: boolean;
+
+  /**
+   * The beginning of what was said, for a comment.
+   *
+   * @generated from field: string excerpt = 13;
+   */
+  excerpt: string;
+
+  /**
+   * The item's count of hand-overs between agents after it.
+   *
+   * @generated from field: int32 reassignments = 14;
+   */
+  reassignments: number;
 };
 
 /**
@@ -320,117 +952,47 @@ export type Change = Message<"bullpen.tracker.v1.Change"> & {
  * Use `create(ChangeSchema)` to create a new message.
  */
 export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_item, 2);
+  messageDesc(file_bullpen_tracker_v1_item, 11);
 
 /**
- * Project is where work is filed.
+ * SetChange changes a set, one way at a time.
  *
- * @generated from message bullpen.tracker.v1.Project
+ * @generated from message bullpen.tracker.v1.SetChange
  */
-export type Project = Message<"bullpen.tracker.v1.Project"> & {
+export type SetChange = Message<"bullpen.tracker.v1.SetChange"> & {
   /**
-   * Its key, upper case.
+   * Members to add.
    *
-   * @generated from field: string key = 1;
+   * @generated from field: repeated string add = 1;
    */
-  key: string;
+  add: string[];
 
   /**
-   * Its name, from the org chart.
+   * Members to remove.
    *
-   * @generated from field: string name = 2;
+   * @generated from field: repeated string remove = 2;
    */
-  name: string;
+  remove: string[];
 
   /**
-   * What it is for.
+   * The whole set, replacing what there is; to empty it, use `clear`.
    *
-   * @generated from field: string purpose = 3;
+   * @generated from field: repeated string set = 3;
    */
-  purpose: string;
+  set: string[];
 
   /**
-   * The unit that owns it, by id.
+   * Empties the set.
    *
-   * @generated from field: string unit = 4;
+   * @generated from field: bool clear = 4;
    */
-  unit: string;
-
-  /**
-   * The handle of the unit's lead; may be empty.
-   *
-   * @generated from field: string lead = 5;
-   */
-  lead: string;
-
-  /**
-   * Who gets what nobody was named for; empty for triage.
-   *
-   * @generated from field: string default_assignee = 6;
-   */
-  defaultAssignee: string;
-
-  /**
-   * No new work is filed in it.
-   *
-   * @generated from field: bool archived = 7;
-   */
-  archived: boolean;
-
-  /**
-   * Items by status group.
-   *
-   * @generated from field: bullpen.tracker.v1.TaskCounts task_counts = 8;
-   */
-  taskCounts?: TaskCounts | undefined;
+  clear: boolean;
 };
 
 /**
- * Describes the message bullpen.tracker.v1.Project.
- * Use `create(ProjectSchema)` to create a new message.
+ * Describes the message bullpen.tracker.v1.SetChange.
+ * Use `create(SetChangeSchema)` to create a new message.
  */
-export const ProjectSchema: GenMessage<Project> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_item, 3);
-
-/**
- * TaskCounts counts items.
- *
- * @generated from message bullpen.tracker.v1.TaskCounts
- */
-export type TaskCounts = Message<"bullpen.tracker.v1.TaskCounts"> & {
-  /**
-   * Not started.
-   *
-   * @generated from field: int32 todo = 1;
-   */
-  todo: number;
-
-  /**
-   * Being worked on.
-   *
-   * @generated from field: int32 active = 2;
-   */
-  active: number;
-
-  /**
-   * Finished or cancelled.
-   *
-   * @generated from field: int32 done = 3;
-   */
-  done: number;
-
-  /**
-   * Closed.
-   *
-   * @generated from field: int32 closed = 4;
-   */
-  closed: number;
-};
-
-/**
- * Describes the message bullpen.tracker.v1.TaskCounts.
- * Use `create(TaskCountsSchema)` to create a new message.
- */
-export const TaskCountsSchema: GenMessage<TaskCounts> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_item, 4);
+export const SetChangeSchema: GenMessage<SetChange> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_item, 12);
 

@@ -14,10 +14,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/tracker/v1/tracker_events.proto.
  */
 export const file_bullpen_tracker_v1_tracker_events: GenFile = /*@__PURE__*/
-  fileDesc("CididWxscGVuL3RyYWNrZXIvdjEvdHJhY2tlcl9ldmVudHMucHJvdG8SEmJ1bGxwZW4udHJhY2tlci52MSKWAgoJSXRlbUV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEi4KCm9jY3VyX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNlcXVlbmNlGAMgASgDEjcKDGl0ZW1fY3JlYXRlZBgEIAEoCzIfLmJ1bGxwZW4udHJhY2tlci52MS5JdGVtQ3JlYXRlZEgAEjcKDGl0ZW1fdXBkYXRlZBgFIAEoCzIfLmJ1bGxwZW4udHJhY2tlci52MS5JdGVtVXBkYXRlZEgAEjsKDml0ZW1fY29tbWVudGVkGAYgASgLMiEuYnVsbHBlbi50cmFja2VyLnYxLkl0ZW1Db21tZW50ZWRIAEIGCgRmYWN0IpsBCgtJdGVtQ3JlYXRlZBIqCgRpdGVtGAEgASgLMhwuYnVsbHBlbi50cmFja2VyLnYxLldvcmtJdGVtEioKBmNoYW5nZRgCIAEoCzIaLmJ1bGxwZW4udHJhY2tlci52MS5DaGFuZ2USNAoHcm91dGluZxgDIAEoCzIjLmJ1bGxwZW4udHJhY2tlci52MS5Sb3V0aW5nU25hcHNob3QimwEKC0l0ZW1VcGRhdGVkEioKBGl0ZW0YASABKAsyHC5idWxscGVuLnRyYWNrZXIudjEuV29ya0l0ZW0SKgoGY2hhbmdlGAIgASgLMhouYnVsbHBlbi50cmFja2VyLnYxLkNoYW5nZRI0Cgdyb3V0aW5nGAMgASgLMiMuYnVsbHBlbi50cmFja2VyLnYxLlJvdXRpbmdTbmFwc2hvdCLLAQoNSXRlbUNvbW1lbnRlZBIqCgRpdGVtGAEgASgLMhwuYnVsbHBlbi50cmFja2VyLnYxLldvcmtJdGVtEiwKB2NvbW1lbnQYAiABKAsyGy5idWxscGVuLnRyYWNrZXIudjEuQ29tbWVudBIqCgZjaGFuZ2UYAyABKAsyGi5idWxscGVuLnRyYWNrZXIudjEuQ2hhbmdlEjQKB3JvdXRpbmcYBCABKAsyIy5idWxscGVuLnRyYWNrZXIudjEuUm91dGluZ1NuYXBzaG90IqIBCg9Sb3V0aW5nU25hcHNob3QSDQoFYWN0b3IYASABKAkSEAoIYXNzaWduZWUYAiABKAkSGQoRcHJldmlvdXNfYXNzaWduZWUYAyABKAkSEAoIcmVwb3J0ZXIYBCABKAkSEAoId2F0Y2hlcnMYBSADKAkSEQoJbWVudGlvbmVkGAYgAygJEgwKBGxlYWQYByABKAkSDgoGcmVhc29uGAggASgJQtUBChZjb20uYnVsbHBlbi50cmFja2VyLnYxQhJUcmFja2VyRXZlbnRzUHJvdG9QAVo9Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi90cmFja2VyL3YxO3RyYWNrZXJ2MaICA0JUWKoCEkJ1bGxwZW4uVHJhY2tlci5WMcoCEkJ1bGxwZW5cVHJhY2tlclxWMeICHkJ1bGxwZW5cVHJhY2tlclxWMVxHUEJNZXRhZGF0YeoCFEJ1bGxwZW46OlRyYWNrZXI6OlYxYgZwcm90bzM", [file_bullpen_tracker_v1_item, file_google_protobuf_timestamp]);
+  fileDesc("CididWxscGVuL3RyYWNrZXIvdjEvdHJhY2tlcl9ldmVudHMucHJvdG8SEmJ1bGxwZW4udHJhY2tlci52MSKMAwoJSXRlbUV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEi4KCm9jY3VyX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNlcXVlbmNlGAMgASgDEjcKDGl0ZW1fY3JlYXRlZBgEIAEoCzIfLmJ1bGxwZW4udHJhY2tlci52MS5JdGVtQ3JlYXRlZEgAEjcKDGl0ZW1fdXBkYXRlZBgFIAEoCzIfLmJ1bGxwZW4udHJhY2tlci52MS5JdGVtVXBkYXRlZEgAEjsKDml0ZW1fY29tbWVudGVkGAYgASgLMiEuYnVsbHBlbi50cmFja2VyLnYxLkl0ZW1Db21tZW50ZWRIABI9Cg9wcm9qZWN0X2NoYW5nZWQYByABKAsyIi5idWxscGVuLnRyYWNrZXIudjEuUHJvamVjdENoYW5nZWRIABI1CgtpdGVtX3B1cmdlZBgIIAEoCzIeLmJ1bGxwZW4udHJhY2tlci52MS5JdGVtUHVyZ2VkSABCBgoEZmFjdCKbAQoLSXRlbUNyZWF0ZWQSKgoEaXRlbRgBIAEoCzIcLmJ1bGxwZW4udHJhY2tlci52MS5Xb3JrSXRlbRIqCgZjaGFuZ2UYAiABKAsyGi5idWxscGVuLnRyYWNrZXIudjEuQ2hhbmdlEjQKB3JvdXRpbmcYAyABKAsyIy5idWxscGVuLnRyYWNrZXIudjEuUm91dGluZ1NuYXBzaG90IpsBCgtJdGVtVXBkYXRlZBIqCgRpdGVtGAEgASgLMhwuYnVsbHBlbi50cmFja2VyLnYxLldvcmtJdGVtEioKBmNoYW5nZRgCIAEoCzIaLmJ1bGxwZW4udHJhY2tlci52MS5DaGFuZ2USNAoHcm91dGluZxgDIAEoCzIjLmJ1bGxwZW4udHJhY2tlci52MS5Sb3V0aW5nU25hcHNob3QiywEKDUl0ZW1Db21tZW50ZWQSKgoEaXRlbRgBIAEoCzIcLmJ1bGxwZW4udHJhY2tlci52MS5Xb3JrSXRlbRIsCgdjb21tZW50GAIgASgLMhsuYnVsbHBlbi50cmFja2VyLnYxLkNvbW1lbnQSKgoGY2hhbmdlGAMgASgLMhouYnVsbHBlbi50cmFja2VyLnYxLkNoYW5nZRI0Cgdyb3V0aW5nGAQgASgLMiMuYnVsbHBlbi50cmFja2VyLnYxLlJvdXRpbmdTbmFwc2hvdCKLAgoPUm91dGluZ1NuYXBzaG90Eg0KBWFjdG9yGAEgASgJEhAKCGFzc2lnbmVlGAIgASgJEhkKEXByZXZpb3VzX2Fzc2lnbmVlGAMgASgJEhAKCHJlcG9ydGVyGAQgASgJEhAKCHdhdGNoZXJzGAUgAygJEhEKCW1lbnRpb25lZBgGIAMoCRIMCgRsZWFkGAcgASgJEg4KBnJlYXNvbhgIIAEoCRItCghjb25jZXJucxgJIAMoCzIbLmJ1bGxwZW4udHJhY2tlci52MS5Db25jZXJuEhQKDHJvdXRpbmdfbGVhZBgKIAEoCRINCgVtdXRlZBgLIAMoCRITCgthY3Rvcl90b2tlbhgMIAEoCSJ2CgdDb25jZXJuEg4KBmhhbmRsZRgBIAEoCRIOCgZyZWFzb24YAiABKAkSEQoJYWRkcmVzc2VkGAMgASgIEhAKCGFib3V0X2lkGAQgASgJEhEKCWFib3V0X2tleRgFIAEoCRITCgthYm91dF90aXRsZRgGIAEoCSJNCg5Qcm9qZWN0Q2hhbmdlZBIPCgdwcm9qZWN0GAEgASgJEioKBmNoYW5nZRgCIAEoCzIaLmJ1bGxwZW4udHJhY2tlci52MS5DaGFuZ2UinQEKCkl0ZW1QdXJnZWQSDwoHaXRlbV9pZBgBIAEoCRILCgNrZXkYAiABKAkSDwoHcHJvamVjdBgDIAEoCRIqCgZjaGFuZ2UYBCABKAsyGi5idWxscGVuLnRyYWNrZXIudjEuQ2hhbmdlEjQKB3JvdXRpbmcYBSABKAsyIy5idWxscGVuLnRyYWNrZXIudjEuUm91dGluZ1NuYXBzaG90QtUBChZjb20uYnVsbHBlbi50cmFja2VyLnYxQhJUcmFja2VyRXZlbnRzUHJvdG9QAVo9Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi90cmFja2VyL3YxO3RyYWNrZXJ2MaICA0JUWKoCEkJ1bGxwZW4uVHJhY2tlci5WMcoCEkJ1bGxwZW5cVHJhY2tlclxWMeICHkJ1bGxwZW5cVHJhY2tlclxWMVxHUEJNZXRhZGF0YeoCFEJ1bGxwZW46OlRyYWNrZXI6OlYxYgZwcm90bzM", [file_bullpen_tracker_v1_item, file_google_protobuf_timestamp]);
 
 /**
- * ItemEvent is a fact about work items. Topic `bullpen.tracker.item.v1`; the key is the item's id.
+ * ItemEvent is a fact about work items. Topic `bullpen.tracker.item.v1`; the key is the item's id, or the project's key for a fact about
+ * a project.
  *
  * @generated from message bullpen.tracker.v1.ItemEvent
  */
@@ -72,6 +73,22 @@ export type ItemEvent = Message<"bullpen.tracker.v1.ItemEvent"> & {
      */
     value: ItemCommented;
     case: "itemCommented";
+  } | {
+    /**
+     * A project, one of its files or views, or somebody's own record changed.
+     *
+     * @generated from field: bullpen.tracker.v1.ProjectChanged project_changed = 7;
+     */
+    value: ProjectChanged;
+    case: "projectChanged";
+  } | {
+    /**
+     * An item was destroyed for ever.
+     *
+     * @generated from field: bullpen.tracker.v1.ItemPurged item_purged = 8;
+     */
+    value: ItemPurged;
+    case: "itemPurged";
   } | { case: undefined; value?: undefined };
 };
 
@@ -256,6 +273,35 @@ export type RoutingSnapshot = Message<"bullpen.tracker.v1.RoutingSnapshot"> & {
    * @generated from field: string reason = 8;
    */
   reason: string;
+
+  /**
+   * Everybody whom the change concerns, one entry for each reason; the actor may be among them. Whoever reads them decides who is told,
+   * and tells each person once, by the strongest reason.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.Concern concerns = 9;
+   */
+  concerns: Concern[];
+
+  /**
+   * The lead of the unit that the item is routed to.
+   *
+   * @generated from field: string routing_lead = 10;
+   */
+  routingLead: string;
+
+  /**
+   * Who wants to hear nothing of it.
+   *
+   * @generated from field: repeated string muted = 11;
+   */
+  muted: string[];
+
+  /**
+   * The actor's other name: the token's when a person's seat acts through one.
+   *
+   * @generated from field: string actor_token = 12;
+   */
+  actorToken: string;
 };
 
 /**
@@ -264,4 +310,138 @@ export type RoutingSnapshot = Message<"bullpen.tracker.v1.RoutingSnapshot"> & {
  */
 export const RoutingSnapshotSchema: GenMessage<RoutingSnapshot> = /*@__PURE__*/
   messageDesc(file_bullpen_tracker_v1_tracker_events, 4);
+
+/**
+ * Concern says why a change concerns somebody.
+ *
+ * @generated from message bullpen.tracker.v1.Concern
+ */
+export type Concern = Message<"bullpen.tracker.v1.Concern"> & {
+  /**
+   * The handle.
+   *
+   * @generated from field: string handle = 1;
+   */
+  handle: string;
+
+  /**
+   * `mention`, `asked`, `answered`, `blocking`, `unblocked`, `prioritised`, `assignee`, `unassigned`, `reporter`, `thread`, `routed_to`,
+   * `parent_assignee`, `checklist`, `collaborator`, `watcher`, `unwatched`, `purged` or `lead_fallback`.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * Something is owed: an answer or the work itself.
+   *
+   * @generated from field: bool addressed = 3;
+   */
+  addressed: boolean;
+
+  /**
+   * The item that it is about, by id, when that is not the event's own.
+   *
+   * @generated from field: string about_id = 4;
+   */
+  aboutId: string;
+
+  /**
+   * That item's key.
+   *
+   * @generated from field: string about_key = 5;
+   */
+  aboutKey: string;
+
+  /**
+   * That item's title.
+   *
+   * @generated from field: string about_title = 6;
+   */
+  aboutTitle: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.Concern.
+ * Use `create(ConcernSchema)` to create a new message.
+ */
+export const ConcernSchema: GenMessage<Concern> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_events, 5);
+
+/**
+ * ProjectChanged says that a project, one of its files or views, or somebody's own record changed.
+ *
+ * @generated from message bullpen.tracker.v1.ProjectChanged
+ */
+export type ProjectChanged = Message<"bullpen.tracker.v1.ProjectChanged"> & {
+  /**
+   * The project's key; empty for the whole workspace.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * The history row.
+   *
+   * @generated from field: bullpen.tracker.v1.Change change = 2;
+   */
+  change?: Change | undefined;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.ProjectChanged.
+ * Use `create(ProjectChangedSchema)` to create a new message.
+ */
+export const ProjectChangedSchema: GenMessage<ProjectChanged> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_events, 6);
+
+/**
+ * ItemPurged says that an item was destroyed for ever. It carries nothing of what it said.
+ *
+ * @generated from message bullpen.tracker.v1.ItemPurged
+ */
+export type ItemPurged = Message<"bullpen.tracker.v1.ItemPurged"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: string item_id = 1;
+   */
+  itemId: string;
+
+  /**
+   * The key it had.
+   *
+   * @generated from field: string key = 2;
+   */
+  key: string;
+
+  /**
+   * Its project.
+   *
+   * @generated from field: string project = 3;
+   */
+  project: string;
+
+  /**
+   * The history row.
+   *
+   * @generated from field: bullpen.tracker.v1.Change change = 4;
+   */
+  change?: Change | undefined;
+
+  /**
+   * Whom it concerns: the project's lead alone.
+   *
+   * @generated from field: bullpen.tracker.v1.RoutingSnapshot routing = 5;
+   */
+  routing?: RoutingSnapshot | undefined;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.ItemPurged.
+ * Use `create(ItemPurgedSchema)` to create a new message.
+ */
+export const ItemPurgedSchema: GenMessage<ItemPurged> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_events, 7);
 

@@ -6,15 +6,31 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../../buf/validate/validate_pb";
 import { file_bullpen_tool_v1_options } from "../../tool/v1/options_pb";
-import type { Change, Comment, Project, WorkItem } from "./item_pb";
+import type { ItemName, TaskActivityRequestSchema, TaskActivityResponseSchema } from "./activity_pb";
+import { file_bullpen_tracker_v1_activity } from "./activity_pb";
+import type { DescribeProjectRequestSchema, DescribeProjectResponseSchema, GetWorkCatalogueRequestSchema, GetWorkCatalogueResponseSchema, ListProjectsRequestSchema, ListProjectsResponseSchema, WriteProjectRequestSchema, WriteProjectResponseSchema, WriteWorkCatalogueRequestSchema, WriteWorkCatalogueResponseSchema } from "./catalogue_pb";
+import { file_bullpen_tracker_v1_catalogue } from "./catalogue_pb";
+import type { ChecklistGesture } from "./checklist_pb";
+import { file_bullpen_tracker_v1_checklist } from "./checklist_pb";
+import type { ListProjectFilesRequestSchema, ListProjectFilesResponseSchema, ReadProjectFileRequestSchema, ReadProjectFileResponseSchema, RemoveProjectFileRequestSchema, RemoveProjectFileResponseSchema, WriteProjectFileRequestSchema, WriteProjectFileResponseSchema } from "./file_pb";
+import { file_bullpen_tracker_v1_file } from "./file_pb";
+import type { ImportWorkItemsRequestSchema, ImportWorkItemsResponseSchema } from "./import_pb";
+import { file_bullpen_tracker_v1_import } from "./import_pb";
+import type { Change, Comment, Decision, Relation, SetChange, WorkItem } from "./item_pb";
 import { file_bullpen_tracker_v1_item } from "./item_pb";
-import type { Message } from "@bufbuild/protobuf";
+import type { GetPersonRequestSchema, GetPersonResponseSchema, MarkInboxRequestSchema, MarkInboxResponseSchema, MyWorkRequestSchema, MyWorkResponseSchema, SetPinsRequestSchema, SetPinsResponseSchema, SetPrioritiesRequestSchema, SetPrioritiesResponseSchema, WorkInboxRequestSchema, WorkInboxResponseSchema } from "./person_pb";
+import { file_bullpen_tracker_v1_person } from "./person_pb";
+import type { ItemGroup, ListWorkViewsRequestSchema, ListWorkViewsResponseSchema, PlaceWorkItemRequestSchema, PlaceWorkItemResponseSchema, SaveWorkViewRequestSchema, SaveWorkViewResponseSchema, Total, WorkQuery } from "./view_pb";
+import { file_bullpen_tracker_v1_view } from "./view_pb";
+import type { Timestamp, Value } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file bullpen/tracker/v1/tracker_service.proto.
  */
 export const file_bullpen_tracker_v1_tracker_service: GenFile = /*@__PURE__*/
-  fileDesc("CihidWxscGVuL3RyYWNrZXIvdjEvdHJhY2tlcl9zZXJ2aWNlLnByb3RvEhJidWxscGVuLnRyYWNrZXIudjEizwQKFUNyZWF0ZVdvcmtJdGVtUmVxdWVzdBIZCgV0aXRsZRgBIAEoCUIKukgHcgUQASiAAhIXCgRib2R5GAIgASgJQgm6SAZyBCiAgAQSGAoHcHJvamVjdBgDIAEoCUIHukgEcgIYIBJTCgR0eXBlGAQgASgJQkW6SDbYAQFyMVIEdGFza1IDYnVnUgRlcGljUgVzdG9yeVIFc3Bpa2VSBWNob3JlUgltaWxlc3RvbmXK8xgICgYidGFzayISWwoGc3RhdHVzGAUgASgJQku6SDzYAQFyN1IEdG9kb1ILaW5fcHJvZ3Jlc3NSCWluX3Jldmlld1IEZG9uZVIJY2FuY2VsbGVkUgZjbG9zZWTK8xgICgYidG9kbyISGgoIYXNzaWduZWUYBiABKAlCCLpIBXIDGMgBEkcKCHByaW9yaXR5GAcgASgJQjW6SCbYAQFyIVIEbm9uZVIDbG93UgZub3JtYWxSBGhpZ2hSBnVyZ2VudMrzGAgKBiJub25lIhIXCgZwYXJlbnQYCCABKAlCB7pIBHICGEASdwoDZHVlGAkgASgJQmq6SGe6AV0KB2R1ZV9kYXkSJGR1ZSBtdXN0IGJlIGEgZGF5IHN1Y2ggYXMgMjAyNi0wMy0wMRosdGhpcy5tYXRjaGVzKCdeWzAtOV17NH0tWzAtOV17Mn0tWzAtOV17Mn0kJynYAQFyAhgKEioKEGVzdGltYXRlX21pbnV0ZXMYCiABKAVCC7pICBoGGKCKICgBSACIAQFCEwoRX2VzdGltYXRlX21pbnV0ZXMimQEKFkNyZWF0ZVdvcmtJdGVtUmVzcG9uc2USDwoHb3V0Y29tZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEgsKA2tleRgEIAEoCRIKCgJpZBgFIAEoCRIOCgZzdGF0dXMYBiABKAkSEAoIYXNzaWduZWUYByABKAkSEAoId2FybmluZ3MYCCADKAkiggEKEkdldFdvcmtJdGVtUmVxdWVzdBIXCgRpdGVtGAEgASgJQgm6SAZyBBABGEASMAoHaW5jbHVkZRgCIAMoCUIfukgckgEZGAEiFXITUghjb21tZW50c1IHaGlzdG9yeRIhCg9jb21tZW50c19jdXJzb3IYAyABKAlCCLpIBXIDGIAEIs0BChNHZXRXb3JrSXRlbVJlc3BvbnNlEioKBGl0ZW0YASABKAsyHC5idWxscGVuLnRyYWNrZXIudjEuV29ya0l0ZW0SLQoIY29tbWVudHMYAiADKAsyGy5idWxscGVuLnRyYWNrZXIudjEuQ29tbWVudBIcChRuZXh0X2NvbW1lbnRzX2N1cnNvchgDIAEoCRIrCgdoaXN0b3J5GAQgAygLMhouYnVsbHBlbi50cmFja2VyLnYxLkNoYW5nZRIQCghzdWJ0YXNrcxgFIAMoCSKdBAoUTGlzdFdvcmtJdGVtc1JlcXVlc3QSGgoIYXNzaWduZWUYASABKAlCCLpIBXIDGMgBEhgKB3Byb2plY3QYAiABKAlCB7pIBHICGCASUwoGc3RhdHVzGAMgAygJQkO6SECSAT0YASI5cjdSBHRvZG9SC2luX3Byb2dyZXNzUglpbl9yZXZpZXdSBGRvbmVSCWNhbmNlbGxlZFIGY2xvc2VkEhEKCW9wZW5fb25seRgEIAEoCBIWCgR0ZXh0GAUgASgJQgi6SAVyAyiQAxJLCgR0eXBlGAYgAygJQj26SDqSATcYASIzcjFSBHRhc2tSA2J1Z1IEZXBpY1IFc3RvcnlSBXNwaWtlUgVjaG9yZVIJbWlsZXN0b25lEj8KCHByaW9yaXR5GAcgAygJQi26SCqSAScYASIjciFSBG5vbmVSA2xvd1IGbm9ybWFsUgRoaWdoUgZ1cmdlbnQSFwoGcGFyZW50GAggASgJQge6SARyAhhAEhoKCHJlcG9ydGVyGAkgASgJQgi6SAVyAxjIARJMCgRzb3J0GAogASgJQj66SCvYAQFyJlIILXVwZGF0ZWRSB3VwZGF0ZWRSCC1jcmVhdGVkUgdjcmVhdGVkyvMYDAoKIi11cGRhdGVkIhIYCgZjdXJzb3IYCyABKAlCCLpIBXIDGIAIEiQKBWxpbWl0GAwgASgFQhW6SArYAQEaBRj0AygByvMYBAoCNTAikgEKFUxpc3RXb3JrSXRlbXNSZXNwb25zZRINCgVjb3VudBgBIAEoBRIrCgVpdGVtcxgCIAMoCzIcLmJ1bGxwZW4udHJhY2tlci52MS5Xb3JrSXRlbRINCgV0b3RhbBgDIAEoBRIZChF0b3RhbF9pc19hdF9sZWFzdBgEIAEoCBITCgtuZXh0X2N1cnNvchgFIAEoCSKqBwoVVXBkYXRlV29ya0l0ZW1SZXF1ZXN0EhcKBGl0ZW0YASABKAlCCbpIBnIEEAEYQBJRCgZzdGF0dXMYAiABKAlCPLpIOXI3UgR0b2RvUgtpbl9wcm9ncmVzc1IJaW5fcmV2aWV3UgRkb25lUgljYW5jZWxsZWRSBmNsb3NlZEgAiAEBEh8KCGFzc2lnbmVlGAMgASgJQgi6SAVyAxjIAUgBiAEBEh0KBnJlYXNvbhgEIAEoCUIIukgFcgMY9ANIAogBARI9Cghwcmlvcml0eRgFIAEoCUImukgjciFSBG5vbmVSA2xvd1IGbm9ybWFsUgRoaWdoUgZ1cmdlbnRIA4gBARIeCgV0aXRsZRgGIAEoCUIKukgHcgUQASiAAkgEiAEBEhwKBGJvZHkYByABKAlCCbpIBnIEKICABEgFiAEBEpEBCgNkdWUYCCABKAlCf7pIfLoBdQoHZHVlX2RheRIuZHVlIG11c3QgYmUgYSBkYXkgc3VjaCBhcyAyMDI2LTAzLTAxLCBvciBlbXB0eRo6dGhpcyA9PSAnJyB8fCB0aGlzLm1hdGNoZXMoJ15bMC05XXs0fS1bMC05XXsyfS1bMC05XXsyfSQnKXICGApIBogBARIqChBlc3RpbWF0ZV9taW51dGVzGAkgASgFQgu6SAgaBhigiiAoAUgHiAEBEi0KBWNsZWFyGAogAygJQh66SBuSARgYASIUchJSEGVzdGltYXRlX21pbnV0ZXMSHgoIaWZfbWF0Y2gYCyABKAVCB7pIBBoCIABICIgBATrrAbpI5wEacQoVcmVhc29uX25lZWRzX2Fzc2lnbmVlEi9yZWFzb24gbWF5IG9ubHkgYmUgZ2l2ZW4gdG9nZXRoZXIgd2l0aCBhc3NpZ25lZRonIWhhcyh0aGlzLnJlYXNvbikgfHwgaGFzKHRoaXMuYXNzaWduZWUpGnIKE2JvZHlfbmVlZHNfaWZfbWF0Y2gSNGEgbmV3IGJvZHkgbmVlZHMgaWZfbWF0Y2g6IHRoZSB2ZXJzaW9uIHRoYXQgeW91IHJlYWQaJSFoYXModGhpcy5ib2R5KSB8fCBoYXModGhpcy5pZl9tYXRjaClCCQoHX3N0YXR1c0ILCglfYXNzaWduZWVCCQoHX3JlYXNvbkILCglfcHJpb3JpdHlCCAoGX3RpdGxlQgcKBV9ib2R5QgYKBF9kdWVCEwoRX2VzdGltYXRlX21pbnV0ZXNCCwoJX2lmX21hdGNoImsKFlVwZGF0ZVdvcmtJdGVtUmVzcG9uc2USDwoHb3V0Y29tZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEgsKA2tleRgEIAEoCRIQCgh3YXJuaW5ncxgFIAMoCSJpChhDb21tZW50T25Xb3JrSXRlbVJlcXVlc3QSFwoEaXRlbRgBIAEoCUIJukgGcgQQARhAEhkKBGJvZHkYAiABKAlCC7pICHIGEAEogIACEhkKCHJlcGx5X3RvGAMgASgJQge6SARyAhhAIpYBChlDb21tZW50T25Xb3JrSXRlbVJlc3BvbnNlEg8KB291dGNvbWUYASABKAkSEAoIcG9zaXRpb24YAiABKAkSDwoHdmVyc2lvbhgDIAEoBRISCgpjb21tZW50X2lkGAQgASgJEgwKBGl0ZW0YBSABKAkSEQoJbWVudGlvbmVkGAYgAygJEhAKCHdhcm5pbmdzGAcgAygJIjwKE0xpc3RQcm9qZWN0c1JlcXVlc3QSEwoBcRgBIAEoCUIIukgFcgMokAMSEAoIYXJjaGl2ZWQYAiABKAgiVAoUTGlzdFByb2plY3RzUmVzcG9uc2USLQoIcHJvamVjdHMYASADKAsyGy5idWxscGVuLnRyYWNrZXIudjEuUHJvamVjdBINCgV0b3RhbBgCIAEoBTLZBwoOVHJhY2tlclNlcnZpY2USowEKDkNyZWF0ZVdvcmtJdGVtEikuYnVsbHBlbi50cmFja2VyLnYxLkNyZWF0ZVdvcmtJdGVtUmVxdWVzdBoqLmJ1bGxwZW4udHJhY2tlci52MS5DcmVhdGVXb3JrSXRlbVJlc3BvbnNlIjrK8xg2ChBjcmVhdGVfd29ya19pdGVtEgIBAhgAIAAoADABOgR3b3JrQg50cmFja2VyOm5hdGl2ZVABEpIBCgtHZXRXb3JrSXRlbRImLmJ1bGxwZW4udHJhY2tlci52MS5HZXRXb3JrSXRlbVJlcXVlc3QaJy5idWxscGVuLnRyYWNrZXIudjEuR2V0V29ya0l0ZW1SZXNwb25zZSIykAIByvMYKwoNZ2V0X3dvcmtfaXRlbRICAQIYASAAKAEwAEIOdHJhY2tlcjpuYXRpdmUSmgEKDUxpc3RXb3JrSXRlbXMSKC5idWxscGVuLnRyYWNrZXIudjEuTGlzdFdvcmtJdGVtc1JlcXVlc3QaKS5idWxscGVuLnRyYWNrZXIudjEuTGlzdFdvcmtJdGVtc1Jlc3BvbnNlIjSQAgHK8xgtCg9saXN0X3dvcmtfaXRlbXMSAgECGAEgACgBMABCDnRyYWNrZXI6bmF0aXZlEqMBCg5VcGRhdGVXb3JrSXRlbRIpLmJ1bGxwZW4udHJhY2tlci52MS5VcGRhdGVXb3JrSXRlbVJlcXVlc3QaKi5idWxscGVuLnRyYWNrZXIudjEuVXBkYXRlV29ya0l0ZW1SZXNwb25zZSI6yvMYNgoQdXBkYXRlX3dvcmtfaXRlbRICAQIYACAAKAAwAToEd29ya0IOdHJhY2tlcjpuYXRpdmVQARKwAQoRQ29tbWVudE9uV29ya0l0ZW0SLC5idWxscGVuLnRyYWNrZXIudjEuQ29tbWVudE9uV29ya0l0ZW1SZXF1ZXN0Gi0uYnVsbHBlbi50cmFja2VyLnYxLkNvbW1lbnRPbldvcmtJdGVtUmVzcG9uc2UiPsrzGDoKFGNvbW1lbnRfb25fd29ya19pdGVtEgIBAhgAIAAoADABOgR3b3JrQg50cmFja2VyOm5hdGl2ZVABEpUBCgxMaXN0UHJvamVjdHMSJy5idWxscGVuLnRyYWNrZXIudjEuTGlzdFByb2plY3RzUmVxdWVzdBooLmJ1bGxwZW4udHJhY2tlci52MS5MaXN0UHJvamVjdHNSZXNwb25zZSIykAIByvMYKwoNbGlzdF9wcm9qZWN0cxICAQIYASAAKAEwAEIOdHJhY2tlcjpuYXRpdmVC1gEKFmNvbS5idWxscGVuLnRyYWNrZXIudjFCE1RyYWNrZXJTZXJ2aWNlUHJvdG9QAVo9Z2l0aHViLmNvbS9idWxscGVuaHEvYnVsbHBlbi9nZW4vYnVsbHBlbi90cmFja2VyL3YxO3RyYWNrZXJ2MaICA0JUWKoCEkJ1bGxwZW4uVHJhY2tlci5WMcoCEkJ1bGxwZW5cVHJhY2tlclxWMeICHkJ1bGxwZW5cVHJhY2tlclxWMVxHUEJNZXRhZGF0YeoCFEJ1bGxwZW46OlRyYWNrZXI6OlYxYgZwcm90bzM", [file_buf_validate_validate, file_bullpen_tool_v1_options, file_bullpen_tracker_v1_item]);
+  fileDesc("CihidWxscGVuL3RyYWNrZXIvdjEvdHJhY2tlcl9zZXJ2aWNlLnByb3RvEhJidWxscGVuLnRyYWNrZXIudjEi2goKFUNyZWF0ZVdvcmtJdGVtUmVxdWVzdBIZCgV0aXRsZRgBIAEoCUIKukgHcgUQASiAAhIXCgRib2R5GAIgASgJQgm6SAZyBCiAgAQSGAoHcHJvamVjdBgDIAEoCUIHukgEcgIYIBIhCgR0eXBlGAQgASgJQhO6SARyAhggyvMYCAoGInRhc2siElsKBnN0YXR1cxgFIAEoCUJLukg82AEBcjdSBHRvZG9SC2luX3Byb2dyZXNzUglpbl9yZXZpZXdSBGRvbmVSCWNhbmNlbGxlZFIGY2xvc2VkyvMYCAoGInRvZG8iEhoKCGFzc2lnbmVlGAYgASgJQgi6SAVyAxjIARJHCghwcmlvcml0eRgHIAEoCUI1ukgm2AEBciFSBG5vbmVSA2xvd1IGbm9ybWFsUgRoaWdoUgZ1cmdlbnTK8xgICgYibm9uZSISFwoGcGFyZW50GAggASgJQge6SARyAhhAEvoBCgNkdWUYCSABKAlC7AG6SOgBugHgAQoKZHVlX21vbWVudBJLZHVlIG11c3QgYmUgYSBkYXkgc3VjaCBhcyAyMDI2LTAzLTAxIG9yIGEgdGltZSBzdWNoIGFzIDIwMjYtMDMtMDFUMTU6MDA6MDBaGoQBdGhpcyA9PSAnJyB8fCB0aGlzLm1hdGNoZXMoJ15bMC05XXs0fS1bMC05XXsyfS1bMC05XXsyfShUWzAtOV17Mn06WzAtOV17Mn0oOlswLTldezJ9KFxcLlswLTldezEsOX0pPyk/KFp8WystXVswLTldezJ9OlswLTldezJ9KSk/JCcpcgIYKBIqChBlc3RpbWF0ZV9taW51dGVzGAogASgFQgu6SAgaBhigiiAoAUgAiAEBEoACCgVzdGFydBgLIAEoCULwAbpI7AG6AeQBCgxzdGFydF9tb21lbnQSTXN0YXJ0IG11c3QgYmUgYSBkYXkgc3VjaCBhcyAyMDI2LTAzLTAxIG9yIGEgdGltZSBzdWNoIGFzIDIwMjYtMDMtMDFUMTU6MDA6MDBaGoQBdGhpcyA9PSAnJyB8fCB0aGlzLm1hdGNoZXMoJ15bMC05XXs0fS1bMC05XXsyfS1bMC05XXsyfShUWzAtOV17Mn06WzAtOV17Mn0oOlswLTldezJ9KFxcLlswLTldezEsOX0pPyk/KFp8WystXVswLTldezJ9OlswLTldezJ9KSk/JCcpcgIYKBIuCgZwb2ludHMYDCABKAFCGbpIFhIUQAEZAAAAAICELkEpAAAAAAAAAABIAYgBARIiCgZsYWJlbHMYDSADKAlCErpID5IBDBAoGAEiBnIEEAEoQBIdChVsYWJlbHNfY3JlYXRlX21pc3NpbmcYDiABKAgSJwoGZmllbGRzGA8gASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIWCgR1bml0GBAgASgJQgi6SAVyAxjIARImCgp3YWl0aW5nX29uGBEgAygJQhK6SA+SAQwQQBgBIgZyBBABGEASFQoDYXNrGBIgASgJQgi6SAVyAxjIARIuCghkZWNpc2lvbhgTIAEoCzIcLmJ1bGxwZW4udHJhY2tlci52MS5EZWNpc2lvbhIWCg5ldmVuX2lmX2V4aXN0cxgUIAEoCDpuukhrGmkKEmRlY2lzaW9uX25lZWRzX2FzaxIsZGVjaXNpb24gbWF5IG9ubHkgYmUgZ2l2ZW4gdG9nZXRoZXIgd2l0aCBhc2saJSFoYXModGhpcy5kZWNpc2lvbikgfHwgdGhpcy5hc2sgIT0gJydCEwoRX2VzdGltYXRlX21pbnV0ZXNCCQoHX3BvaW50cyK2AgoWQ3JlYXRlV29ya0l0ZW1SZXNwb25zZRIPCgdvdXRjb21lGAEgASgJEhAKCHBvc2l0aW9uGAIgASgJEg8KB3ZlcnNpb24YAyABKAUSCwoDa2V5GAQgASgJEgoKAmlkGAUgASgJEg4KBnN0YXR1cxgGIAEoCRIQCghhc3NpZ25lZRgHIAEoCRIQCgh3YXJuaW5ncxgIIAMoCRIWCg5sYWJlbHNfY3JlYXRlZBgJIAMoCRINCgVhc2tlZBgKIAEoCRISCgpjb21tZW50X2lkGAsgASgJEi4KCGRlY2lzaW9uGAwgASgLMhwuYnVsbHBlbi50cmFja2VyLnYxLkRlY2lzaW9uEjAKB3NpbWlsYXIYDSADKAsyHy5idWxscGVuLnRyYWNrZXIudjEuU2ltaWxhckl0ZW0iOQoLU2ltaWxhckl0ZW0SCwoDa2V5GAEgASgJEg0KBXRpdGxlGAIgASgJEg4KBnN0YXR1cxgDIAEoCSLYAQoSR2V0V29ya0l0ZW1SZXF1ZXN0EhcKBGl0ZW0YASABKAlCCbpIBnIEEAEYQBI/CgdpbmNsdWRlGAIgAygJQi66SCuSASgYASIkciJSCGNvbW1lbnRzUgdoaXN0b3J5UgVsaW5rc1IGZmllbGRzEiEKD2NvbW1lbnRzX2N1cnNvchgDIAEoCUIIukgFcgMYgAQSGAoHY29tbWVudBgEIAEoCUIHukgEcgIYQBIMCgRib2R5GAUgASgIEh0KDG1pbl9wb3NpdGlvbhgGIAEoCUIHukgEcgIYQCKgAwoTR2V0V29ya0l0ZW1SZXNwb25zZRIqCgRpdGVtGAEgASgLMhwuYnVsbHBlbi50cmFja2VyLnYxLldvcmtJdGVtEi0KCGNvbW1lbnRzGAIgAygLMhsuYnVsbHBlbi50cmFja2VyLnYxLkNvbW1lbnQSHAoUbmV4dF9jb21tZW50c19jdXJzb3IYAyABKAkSKwoHaGlzdG9yeRgEIAMoCzIaLmJ1bGxwZW4udHJhY2tlci52MS5DaGFuZ2USEAoIc3VidGFza3MYBSADKAkSKwoFbGlua3MYBiADKAsyHC5idWxscGVuLnRyYWNrZXIudjEuUmVsYXRpb24SLQoGZmllbGRzGAcgAygLMh0uYnVsbHBlbi50cmFja2VyLnYxLkl0ZW1GaWVsZBIsCgV1bml0cxgIIAEoCzIdLmJ1bGxwZW4udHJhY2tlci52MS5JdGVtVW5pdHMSGwoTcmVhc3NpZ25tZW50X2J1ZGdldBgJIAEoBRIqCgRrZXlzGAogAygLMhwuYnVsbHBlbi50cmFja2VyLnYxLkl0ZW1OYW1lIpEBCglJdGVtRmllbGQSDAoEc2x1ZxgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHR5cGUYAyABKAkSJQoFdmFsdWUYBCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDgoGaGlkZGVuGAUgASgIEg8KB2ZvcmVpZ24YBiABKAgSEgoKdW5kZWNsYXJlZBgHIAEoCCJnCglJdGVtVW5pdHMSKwoFZmlsZWQYASABKAsyHC5idWxscGVuLnRyYWNrZXIudjEuSXRlbVVuaXQSLQoHcm91dGluZxgCIAEoCzIcLmJ1bGxwZW4udHJhY2tlci52MS5JdGVtVW5pdCI3CghJdGVtVW5pdBILCgNrZXkYASABKAkSDAoEbmFtZRgCIAEoCRIQCghyZXNvbHZlZBgDIAEoCCLUBgoUTGlzdFdvcmtJdGVtc1JlcXVlc3QSGgoIYXNzaWduZWUYASABKAlCCLpIBXIDGMgBEhgKB3Byb2plY3QYAiABKAlCB7pIBHICGCASUwoGc3RhdHVzGAMgAygJQkO6SECSAT0YASI5cjdSBHRvZG9SC2luX3Byb2dyZXNzUglpbl9yZXZpZXdSBGRvbmVSCWNhbmNlbGxlZFIGY2xvc2VkEhEKCW9wZW5fb25seRgEIAEoCBIWCgR0ZXh0GAUgASgJQgi6SAVyAyiQAxIeCgR0eXBlGAYgAygJQhC6SA2SAQoQQBgBIgRyAhggEj8KCHByaW9yaXR5GAcgAygJQi26SCqSAScYASIjciFSBG5vbmVSA2xvd1IGbm9ybWFsUgRoaWdoUgZ1cmdlbnQSFwoGcGFyZW50GAggASgJQge6SARyAhhAEhoKCHJlcG9ydGVyGAkgASgJQgi6SAVyAxjIARIlCgRzb3J0GAogASgJQhe6SARyAihQyvMYDAoKIi11cGRhdGVkIhIYCgZjdXJzb3IYCyABKAlCCLpIBXIDGIAQEiQKBWxpbWl0GAwgASgFQhW6SArYAQEaBRj0AygByvMYBAoCNTASTwoGcHJlc2V0GA0gASgJQj+6SDzYAQFyN1IIbXlfcXVldWVSCnByaW9yaXRpZXNSBnRyaWFnZVIHYmxvY2tlZFIHb3ZlcmR1ZVIFcmVhZHkSFQoEdmlldxgOIAEoCUIHukgEcgIYQBIWCgVsYWJlbBgPIAEoCUIHukgEcgIoQBIPCgdyZW1vdmVkGBAgASgIEhQKA2R1ZRgRIAEoCUIHukgEcgIoZBIYCgd1cGRhdGVkGBIgASgJQge6SARyAihkEhgKB2NyZWF0ZWQYEyABKAlCB7pIBHICKGQSGQoHd2F0Y2hlchgUIAEoCUIIukgFcgMYyAESFgoEdW5pdBgVIAEoCUIIukgFcgMYyAESLgoNZmllbGRfZmlsdGVycxgWIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLAoFcXVlcnkYFyABKAsyHS5idWxscGVuLnRyYWNrZXIudjEuV29ya1F1ZXJ5Eh0KDG1pbl9wb3NpdGlvbhgYIAEoCUIHukgEcgIYQCKwAgoVTGlzdFdvcmtJdGVtc1Jlc3BvbnNlEg0KBWNvdW50GAEgASgFEisKBWl0ZW1zGAIgAygLMhwuYnVsbHBlbi50cmFja2VyLnYxLldvcmtJdGVtEg0KBXRvdGFsGAMgASgFEhkKEXRvdGFsX2lzX2F0X2xlYXN0GAQgASgIEhMKC25leHRfY3Vyc29yGAUgASgJEikKBnRvdGFscxgGIAMoCzIZLmJ1bGxwZW4udHJhY2tlci52MS5Ub3RhbBItCgZncm91cHMYByADKAsyHS5idWxscGVuLnRyYWNrZXIudjEuSXRlbUdyb3VwEhYKDmdyb3Vwc19vdmVybGFwGAggASgIEhYKDmdyb3Vwc19kcm9wcGVkGAkgASgFEhIKCmluY29tcGxldGUYCiABKAkiogEKFlNlYXJjaFdvcmtJdGVtc1JlcXVlc3QSGAoEdGV4dBgBIAEoCUIKukgHcgUQASiQAxIiCgVsaW1pdBgCIAEoBUITukgJ2AEBGgQYMigByvMYAwoBOBIYCgdwcm9qZWN0GAMgASgJQge6SARyAhggEhEKCW9wZW5fb25seRgEIAEoCBIdCgxtaW5fcG9zaXRpb24YBSABKAlCB7pIBHICGEAinAEKF1NlYXJjaFdvcmtJdGVtc1Jlc3BvbnNlEg0KBXF1ZXJ5GAEgASgJEi4KB21hdGNoZXMYAiADKAsyHS5idWxscGVuLnRyYWNrZXIudjEuV29ya01hdGNoEg0KBWNvdW50GAMgASgFEg0KBXRvdGFsGAQgASgFEhAKCGNvbXBsZXRlGAUgASgIEhIKCmluY29tcGxldGUYBiABKAkihwEKCVdvcmtNYXRjaBILCgNrZXkYASABKAkSCgoCaWQYAiABKAkSDQoFdGl0bGUYAyABKAkSDgoGc3RhdHVzGAQgASgJEhAKCGFzc2lnbmVlGAUgASgJEg8KB3NuaXBwZXQYBiABKAkSEAoIZm91bmRfaW4YByABKAkSDQoFc2NvcmUYCCABKAEi7REKFVVwZGF0ZVdvcmtJdGVtUmVxdWVzdBIXCgRpdGVtGAEgASgJQgm6SAZyBBABGEASUQoGc3RhdHVzGAIgASgJQjy6SDlyN1IEdG9kb1ILaW5fcHJvZ3Jlc3NSCWluX3Jldmlld1IEZG9uZVIJY2FuY2VsbGVkUgZjbG9zZWRIAIgBARIfCghhc3NpZ25lZRgDIAEoCUIIukgFcgMYyAFIAYgBARIdCgZyZWFzb24YBCABKAlCCLpIBXIDGPQDSAKIAQESPQoIcHJpb3JpdHkYBSABKAlCJrpII3IhUgRub25lUgNsb3dSBm5vcm1hbFIEaGlnaFIGdXJnZW50SAOIAQESHgoFdGl0bGUYBiABKAlCCrpIB3IFEAEogAJIBIgBARIcCgRib2R5GAcgASgJQgm6SAZyBCiAgARIBYgBARKJAgoDZHVlGAggASgJQvYBukjyAboB6gEKCmR1ZV9tb21lbnQSVWR1ZSBtdXN0IGJlIGEgZGF5IHN1Y2ggYXMgMjAyNi0wMy0wMSBvciBhIHRpbWUgc3VjaCBhcyAyMDI2LTAzLTAxVDE1OjAwOjAwWiwgb3IgZW1wdHkahAF0aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXlswLTldezR9LVswLTldezJ9LVswLTldezJ9KFRbMC05XXsyfTpbMC05XXsyfSg6WzAtOV17Mn0oXFwuWzAtOV17MSw5fSk/KT8oWnxbKy1dWzAtOV17Mn06WzAtOV17Mn0pKT8kJylyAhgoSAaIAQESKgoQZXN0aW1hdGVfbWludXRlcxgJIAEoBUILukgIGgYYoIogKAFIB4gBARI9CgVjbGVhchgKIAMoCUIuukgrkgEoGAEiJHIiUhBlc3RpbWF0ZV9taW51dGVzUgZwb2ludHNSBmxhYmVscxIeCghpZl9tYXRjaBgLIAEoBUIHukgEGgIgAEgIiAEBEo8CCgVzdGFydBgMIAEoCUL6AbpI9gG6Ae4BCgxzdGFydF9tb21lbnQSV3N0YXJ0IG11c3QgYmUgYSBkYXkgc3VjaCBhcyAyMDI2LTAzLTAxIG9yIGEgdGltZSBzdWNoIGFzIDIwMjYtMDMtMDFUMTU6MDA6MDBaLCBvciBlbXB0eRqEAXRoaXMgPT0gJycgfHwgdGhpcy5tYXRjaGVzKCdeWzAtOV17NH0tWzAtOV17Mn0tWzAtOV17Mn0oVFswLTldezJ9OlswLTldezJ9KDpbMC05XXsyfShcXC5bMC05XXsxLDl9KT8pPyhafFsrLV1bMC05XXsyfTpbMC05XXsyfSkpPyQnKXICGChICYgBARIuCgZwb2ludHMYDSABKAFCGbpIFhIUQAEZAAAAAICELkEpAAAAAAAAAABICogBARIiCgZsYWJlbHMYDiADKAlCErpID5IBDBAoGAEiBnIEEAEoQBIdChVsYWJlbHNfY3JlYXRlX21pc3NpbmcYDyABKAgSNwoJY2hlY2tsaXN0GBAgASgLMiQuYnVsbHBlbi50cmFja2VyLnYxLkNoZWNrbGlzdEdlc3R1cmUSIgoMZHVwbGljYXRlX29mGBEgASgJQge6SARyAhhASAuIAQESEgoFd2F0Y2gYEiABKAhIDIgBARIjCgxyb3V0aW5nX3VuaXQYEyABKAlCCLpIBXIDGMgBSA2IAQESMQoKd2FpdGluZ19vbhgUIAEoCzIdLmJ1bGxwZW4udHJhY2tlci52MS5TZXRDaGFuZ2USLwoIYmxvY2tpbmcYFSABKAsyHS5idWxscGVuLnRyYWNrZXIudjEuU2V0Q2hhbmdlEi0KBmxpbmtlZBgWIAEoCzIdLmJ1bGxwZW4udHJhY2tlci52MS5TZXRDaGFuZ2USMwoMbGlua2VkX3BhZ2VzGBcgASgLMh0uYnVsbHBlbi50cmFja2VyLnYxLlNldENoYW5nZRImCg9kZXBlbmRlbmN5X25vdGUYGCABKAlCCLpIBXIDKPQDSA6IAQESJwoGZmllbGRzGBkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI0Cg1jb2xsYWJvcmF0b3JzGBogASgLMh0uYnVsbHBlbi50cmFja2VyLnYxLlNldENoYW5nZRIcCgZwYXJlbnQYGyABKAlCB7pIBHICGEBID4gBARIcCgR0eXBlGBwgASgJQgm6SAZyBBABGCBIEIgBATqXA7pIkwMacQoVcmVhc29uX25lZWRzX2Fzc2lnbmVlEi9yZWFzb24gbWF5IG9ubHkgYmUgZ2l2ZW4gdG9nZXRoZXIgd2l0aCBhc3NpZ25lZRonIWhhcyh0aGlzLnJlYXNvbikgfHwgaGFzKHRoaXMuYXNzaWduZWUpGnIKE2JvZHlfbmVlZHNfaWZfbWF0Y2gSNGEgbmV3IGJvZHkgbmVlZHMgaWZfbWF0Y2g6IHRoZSB2ZXJzaW9uIHRoYXQgeW91IHJlYWQaJSFoYXModGhpcy5ib2R5KSB8fCBoYXModGhpcy5pZl9tYXRjaCkaqQEKFW5vdGVfbmVlZHNfZGVwZW5kZW5jeRJGZGVwZW5kZW5jeV9ub3RlIG1heSBvbmx5IGJlIGdpdmVuIHRvZ2V0aGVyIHdpdGggd2FpdGluZ19vbiBvciBibG9ja2luZxpIIWhhcyh0aGlzLmRlcGVuZGVuY3lfbm90ZSkgfHwgaGFzKHRoaXMud2FpdGluZ19vbikgfHwgaGFzKHRoaXMuYmxvY2tpbmcpQgkKB19zdGF0dXNCCwoJX2Fzc2lnbmVlQgkKB19yZWFzb25CCwoJX3ByaW9yaXR5QggKBl90aXRsZUIHCgVfYm9keUIGCgRfZHVlQhMKEV9lc3RpbWF0ZV9taW51dGVzQgsKCV9pZl9tYXRjaEIICgZfc3RhcnRCCQoHX3BvaW50c0IPCg1fZHVwbGljYXRlX29mQggKBl93YXRjaEIPCg1fcm91dGluZ191bml0QhIKEF9kZXBlbmRlbmN5X25vdGVCCQoHX3BhcmVudEIHCgVfdHlwZSKDAQoWVXBkYXRlV29ya0l0ZW1SZXNwb25zZRIPCgdvdXRjb21lGAEgASgJEhAKCHBvc2l0aW9uGAIgASgJEg8KB3ZlcnNpb24YAyABKAUSCwoDa2V5GAQgASgJEhAKCHdhcm5pbmdzGAUgAygJEhYKDmxhYmVsc19jcmVhdGVkGAYgAygJIskCChRDbGFpbVdvcmtJdGVtUmVxdWVzdBIVCgRpdGVtGAEgASgJQge6SARyAhhAEhgKB3Byb2plY3QYAiABKAlCB7pIBHICGCASJgoHbWludXRlcxgDIAEoBUIVukgK2AEBGgUYoAsoAcrzGAQKAjMwEg8KB3JlbGVhc2UYBCABKAg6xgG6SMIBGmAKEnJlbGVhc2VfbmVlZHNfaXRlbRIocmVsZWFzZSBuZWVkcyBpdGVtOiB0aGUgb25lIHRvIGdpdmUgYmFjaxogIXRoaXMucmVsZWFzZSB8fCB0aGlzLml0ZW0gIT0gJycaXgoVY2xhaW1faXRlbV9vcl9wcm9qZWN0Eh5naXZlIGl0ZW0gb3IgcHJvamVjdCwgbm90IGJvdGgaJXRoaXMuaXRlbSA9PSAnJyB8fCB0aGlzLnByb2plY3QgPT0gJyciugEKFUNsYWltV29ya0l0ZW1SZXNwb25zZRIPCgdvdXRjb21lGAEgASgJEhAKCHBvc2l0aW9uGAIgASgJEg8KB3ZlcnNpb24YAyABKAUSKgoEaXRlbRgEIAEoCzIcLmJ1bGxwZW4udHJhY2tlci52MS5Xb3JrSXRlbRIvCgtleHBpcmVfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoId2FybmluZ3MYBiADKAkizQQKGENvbW1lbnRPbldvcmtJdGVtUmVxdWVzdBIXCgRpdGVtGAEgASgJQgm6SAZyBBABGEASFwoEYm9keRgCIAEoCUIJukgGcgQogIACEhkKCHJlcGx5X3RvGAMgASgJQge6SARyAhhAEhUKA2FzaxgEIAEoCUIIukgFcgMYyAESLgoIZGVjaXNpb24YBSABKAsyHC5idWxscGVuLnRyYWNrZXIudjEuRGVjaXNpb24SGAoHYW5zd2VycxgGIAEoCUIHukgEcgIYQBIXCgZjaG9pY2UYByABKAlCB7pIBHICGCA66QK6SOUCGnEKGmNvbW1lbnRfZGVjaXNpb25fbmVlZHNfYXNrEixkZWNpc2lvbiBtYXkgb25seSBiZSBnaXZlbiB0b2dldGhlciB3aXRoIGFzaxolIWhhcyh0aGlzLmRlY2lzaW9uKSB8fCB0aGlzLmFzayAhPSAnJxqGAQoVY29tbWVudF9hc2tfb3JfY2hvaWNlEkFnaXZlIGRlY2lzaW9uIG9yIGNob2ljZSwgbm90IGJvdGg6IG9uZSBhc2tzIGFuZCB0aGUgb3RoZXIgYW5zd2VycxoqIShoYXModGhpcy5kZWNpc2lvbikgJiYgdGhpcy5jaG9pY2UgIT0gJycpGmcKFmNvbW1lbnRfc2F5c19zb21ldGhpbmcSJ2JvZHkgaXMgcmVxdWlyZWQgdW5sZXNzIGNob2ljZSBpcyBnaXZlbhokdGhpcy5ib2R5ICE9ICcnIHx8IHRoaXMuY2hvaWNlICE9ICcnIvcBChlDb21tZW50T25Xb3JrSXRlbVJlc3BvbnNlEg8KB291dGNvbWUYASABKAkSEAoIcG9zaXRpb24YAiABKAkSDwoHdmVyc2lvbhgDIAEoBRISCgpjb21tZW50X2lkGAQgASgJEgwKBGl0ZW0YBSABKAkSEQoJbWVudGlvbmVkGAYgAygJEhAKCHdhcm5pbmdzGAcgAygJEg0KBWFza2VkGAggASgJEhAKCGFuc3dlcmVkGAkgASgJEg4KBmNob2ljZRgKIAEoCRIuCghkZWNpc2lvbhgLIAEoCzIcLmJ1bGxwZW4udHJhY2tlci52MS5EZWNpc2lvbiKCAQoUTWVyZ2VXb3JrSXRlbVJlcXVlc3QSFwoEaXRlbRgBIAEoCUIJukgGcgQQARhAEhcKBGludG8YAiABKAlCCbpIBnIEEAEYQBImCg1tb3ZlX3N1YnRhc2tzGAMgASgIQgrK8xgGCgR0cnVlSACIAQFCEAoOX21vdmVfc3VidGFza3MilQEKFU1lcmdlV29ya0l0ZW1SZXNwb25zZRIPCgdvdXRjb21lGAEgASgJEhAKCHBvc2l0aW9uGAIgASgJEg8KB3ZlcnNpb24YAyABKAUSCwoDa2V5GAQgASgJEhMKC21lcmdlZF9pbnRvGAUgASgJEhYKDnN1YnRhc2tzX21vdmVkGAYgASgFEg4KBnN0YXR1cxgHIAEoCSJKChNNb3ZlV29ya0l0ZW1SZXF1ZXN0EhcKBGl0ZW0YASABKAlCCbpIBnIEEAEYQBIaCgdwcm9qZWN0GAIgASgJQgm6SAZyBBABGCAilAEKFE1vdmVXb3JrSXRlbVJlc3BvbnNlEg8KB291dGNvbWUYASABKAkSEAoIcG9zaXRpb24YAiABKAkSDwoHdmVyc2lvbhgDIAEoBRILCgNrZXkYBCABKAkSEgoKbW92ZWRfZnJvbRgFIAEoCRIPCgdwcm9qZWN0GAYgASgJEhYKDnN1YnRhc2tzX21vdmVkGAcgASgFIkEKFVJlbW92ZVdvcmtJdGVtUmVxdWVzdBIXCgRpdGVtGAEgASgJQgm6SAZyBBABGEASDwoHc3VidHJlZRgCIAEoCCJqChZSZW1vdmVXb3JrSXRlbVJlc3BvbnNlEg8KB291dGNvbWUYASABKAkSEAoIcG9zaXRpb24YAiABKAkSDwoHdmVyc2lvbhgDIAEoBRILCgNrZXkYBCABKAkSDwoHcmVtb3ZlZBgFIAEoBSIxChZSZXN0b3JlV29ya0l0ZW1SZXF1ZXN0EhcKBGl0ZW0YASABKAlCCbpIBnIEEAEYQCJsChdSZXN0b3JlV29ya0l0ZW1SZXNwb25zZRIPCgdvdXRjb21lGAEgASgJEhAKCHBvc2l0aW9uGAIgASgJEg8KB3ZlcnNpb24YAyABKAUSCwoDa2V5GAQgASgJEhAKCHJlc3RvcmVkGAUgASgFImsKFFB1cmdlV29ya0l0ZW1SZXF1ZXN0EhcKBGl0ZW0YASABKAlCCbpIBnIEEAEYQBIeCgtjb25maXJtX2tleRgCIAEoCUIJukgGcgQQARhAEhoKBnJlYXNvbhgDIAEoCUIKukgHcgUQARj0AyJZChVQdXJnZVdvcmtJdGVtUmVzcG9uc2USDwoHb3V0Y29tZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRILCgNrZXkYAyABKAkSEAoIbW92ZWRfdXAYBCABKAUy1yYKDlRyYWNrZXJTZXJ2aWNlEqMBCg5DcmVhdGVXb3JrSXRlbRIpLmJ1bGxwZW4udHJhY2tlci52MS5DcmVhdGVXb3JrSXRlbVJlcXVlc3QaKi5idWxscGVuLnRyYWNrZXIudjEuQ3JlYXRlV29ya0l0ZW1SZXNwb25zZSI6yvMYNgoQY3JlYXRlX3dvcmtfaXRlbRICAQIYACAAKAAwAToEd29ya0IOdHJhY2tlcjpuYXRpdmVQARKSAQoLR2V0V29ya0l0ZW0SJi5idWxscGVuLnRyYWNrZXIudjEuR2V0V29ya0l0ZW1SZXF1ZXN0GicuYnVsbHBlbi50cmFja2VyLnYxLkdldFdvcmtJdGVtUmVzcG9uc2UiMpACAcrzGCsKDWdldF93b3JrX2l0ZW0SAgECGAEgACgBMABCDnRyYWNrZXI6bmF0aXZlEpoBCg1MaXN0V29ya0l0ZW1zEiguYnVsbHBlbi50cmFja2VyLnYxLkxpc3RXb3JrSXRlbXNSZXF1ZXN0GikuYnVsbHBlbi50cmFja2VyLnYxLkxpc3RXb3JrSXRlbXNSZXNwb25zZSI0kAIByvMYLQoPbGlzdF93b3JrX2l0ZW1zEgIBAhgBIAAoATAAQg50cmFja2VyOm5hdGl2ZRKiAQoPU2VhcmNoV29ya0l0ZW1zEiouYnVsbHBlbi50cmFja2VyLnYxLlNlYXJjaFdvcmtJdGVtc1JlcXVlc3QaKy5idWxscGVuLnRyYWNrZXIudjEuU2VhcmNoV29ya0l0ZW1zUmVzcG9uc2UiNpACAcrzGC8KEXNlYXJjaF93b3JrX2l0ZW1zEgIBAhgBIAAoATAAQg50cmFja2VyOm5hdGl2ZRKjAQoOVXBkYXRlV29ya0l0ZW0SKS5idWxscGVuLnRyYWNrZXIudjEuVXBkYXRlV29ya0l0ZW1SZXF1ZXN0GiouYnVsbHBlbi50cmFja2VyLnYxLlVwZGF0ZVdvcmtJdGVtUmVzcG9uc2UiOsrzGDYKEHVwZGF0ZV93b3JrX2l0ZW0SAgECGAAgACgAMAE6BHdvcmtCDnRyYWNrZXI6bmF0aXZlUAESmQEKDUNsYWltV29ya0l0ZW0SKC5idWxscGVuLnRyYWNrZXIudjEuQ2xhaW1Xb3JrSXRlbVJlcXVlc3QaKS5idWxscGVuLnRyYWNrZXIudjEuQ2xhaW1Xb3JrSXRlbVJlc3BvbnNlIjPK8xgvCg9jbGFpbV93b3JrX2l0ZW0SAgECGAAgACgAMABCDnRyYWNrZXI6bmF0aXZlUAESsAEKEUNvbW1lbnRPbldvcmtJdGVtEiwuYnVsbHBlbi50cmFja2VyLnYxLkNvbW1lbnRPbldvcmtJdGVtUmVxdWVzdBotLmJ1bGxwZW4udHJhY2tlci52MS5Db21tZW50T25Xb3JrSXRlbVJlc3BvbnNlIj7K8xg6ChRjb21tZW50X29uX3dvcmtfaXRlbRICAQIYACAAKAAwAToEd29ya0IOdHJhY2tlcjpuYXRpdmVQARKfAQoNTWVyZ2VXb3JrSXRlbRIoLmJ1bGxwZW4udHJhY2tlci52MS5NZXJnZVdvcmtJdGVtUmVxdWVzdBopLmJ1bGxwZW4udHJhY2tlci52MS5NZXJnZVdvcmtJdGVtUmVzcG9uc2UiOcrzGDUKD21lcmdlX3dvcmtfaXRlbRICAQIYACABKAAwAToEd29ya0IOdHJhY2tlcjpuYXRpdmVQARKbAQoMTW92ZVdvcmtJdGVtEicuYnVsbHBlbi50cmFja2VyLnYxLk1vdmVXb3JrSXRlbVJlcXVlc3QaKC5idWxscGVuLnRyYWNrZXIudjEuTW92ZVdvcmtJdGVtUmVzcG9uc2UiOMrzGDQKDm1vdmVfd29ya19pdGVtEgIBAhgAIAAoADABOgR3b3JrQg50cmFja2VyOm5hdGl2ZVABEqIBCg5SZW1vdmVXb3JrSXRlbRIpLmJ1bGxwZW4udHJhY2tlci52MS5SZW1vdmVXb3JrSXRlbVJlcXVlc3QaKi5idWxscGVuLnRyYWNrZXIudjEuUmVtb3ZlV29ya0l0ZW1SZXNwb25zZSI5yvMYNQoQcmVtb3ZlX3dvcmtfaXRlbRIBAhgAIAEoADABOgR3b3JrQg50cmFja2VyOm5hdGl2ZVABEqYBCg9SZXN0b3JlV29ya0l0ZW0SKi5idWxscGVuLnRyYWNrZXIudjEuUmVzdG9yZVdvcmtJdGVtUmVxdWVzdBorLmJ1bGxwZW4udHJhY2tlci52MS5SZXN0b3JlV29ya0l0ZW1SZXNwb25zZSI6yvMYNgoRcmVzdG9yZV93b3JrX2l0ZW0SAQIYACAAKAAwAToEd29ya0IOdHJhY2tlcjpuYXRpdmVQARKYAQoNUGxhY2VXb3JrSXRlbRIoLmJ1bGxwZW4udHJhY2tlci52MS5QbGFjZVdvcmtJdGVtUmVxdWVzdBopLmJ1bGxwZW4udHJhY2tlci52MS5QbGFjZVdvcmtJdGVtUmVzcG9uc2UiMsrzGC4KD3BsYWNlX3dvcmtfaXRlbRIBAhgAIAAoADAAQg50cmFja2VyOm5hdGl2ZVABEqYBChBHZXRXb3JrQ2F0YWxvZ3VlEisuYnVsbHBlbi50cmFja2VyLnYxLkdldFdvcmtDYXRhbG9ndWVSZXF1ZXN0GiwuYnVsbHBlbi50cmFja2VyLnYxLkdldFdvcmtDYXRhbG9ndWVSZXNwb25zZSI3kAIByvMYMAoSZ2V0X3dvcmtfY2F0YWxvZ3VlEgIBAhgBIAAoATAAQg50cmFja2VyOm5hdGl2ZRKqAQoSV3JpdGVXb3JrQ2F0YWxvZ3VlEi0uYnVsbHBlbi50cmFja2VyLnYxLldyaXRlV29ya0NhdGFsb2d1ZVJlcXVlc3QaLi5idWxscGVuLnRyYWNrZXIudjEuV3JpdGVXb3JrQ2F0YWxvZ3VlUmVzcG9uc2UiNcrzGDEKFHdyaXRlX3dvcmtfY2F0YWxvZ3VlEgECGAAgACgBMAFCDnRyYWNrZXI6bmF0aXZlEpUBCgxMaXN0UHJvamVjdHMSJy5idWxscGVuLnRyYWNrZXIudjEuTGlzdFByb2plY3RzUmVxdWVzdBooLmJ1bGxwZW4udHJhY2tlci52MS5MaXN0UHJvamVjdHNSZXNwb25zZSIykAIByvMYKwoNbGlzdF9wcm9qZWN0cxICAQIYASAAKAEwAEIOdHJhY2tlcjpuYXRpdmUSoQEKD0Rlc2NyaWJlUHJvamVjdBIqLmJ1bGxwZW4udHJhY2tlci52MS5EZXNjcmliZVByb2plY3RSZXF1ZXN0GisuYnVsbHBlbi50cmFja2VyLnYxLkRlc2NyaWJlUHJvamVjdFJlc3BvbnNlIjWQAgHK8xguChBkZXNjcmliZV9wcm9qZWN0EgIBAhgBIAAoATAAQg50cmFja2VyOm5hdGl2ZRKSAQoMV3JpdGVQcm9qZWN0EicuYnVsbHBlbi50cmFja2VyLnYxLldyaXRlUHJvamVjdFJlcXVlc3QaKC5idWxscGVuLnRyYWNrZXIudjEuV3JpdGVQcm9qZWN0UmVzcG9uc2UiL8rzGCsKDXdyaXRlX3Byb2plY3QSAgECGAAgACgBMAFCDnRyYWNrZXI6bmF0aXZlEpUBCgxUYXNrQWN0aXZpdHkSJy5idWxscGVuLnRyYWNrZXIudjEuVGFza0FjdGl2aXR5UmVxdWVzdBooLmJ1bGxwZW4udHJhY2tlci52MS5UYXNrQWN0aXZpdHlSZXNwb25zZSIykAIByvMYKwoNdGFza19hY3Rpdml0eRICAQIYASAAKAEwAEIOdHJhY2tlcjpuYXRpdmUSfQoGTXlXb3JrEiEuYnVsbHBlbi50cmFja2VyLnYxLk15V29ya1JlcXVlc3QaIi5idWxscGVuLnRyYWNrZXIudjEuTXlXb3JrUmVzcG9uc2UiLJACAcrzGCUKB215X3dvcmsSAgECGAEgACgBMABCDnRyYWNrZXI6bmF0aXZlEqYBChBMaXN0UHJvamVjdEZpbGVzEisuYnVsbHBlbi50cmFja2VyLnYxLkxpc3RQcm9qZWN0RmlsZXNSZXF1ZXN0GiwuYnVsbHBlbi50cmFja2VyLnYxLkxpc3RQcm9qZWN0RmlsZXNSZXNwb25zZSI3kAIByvMYMAoSbGlzdF9wcm9qZWN0X2ZpbGVzEgIBAhgBIAAoATAAQg50cmFja2VyOm5hdGl2ZRKiAQoPUmVhZFByb2plY3RGaWxlEiouYnVsbHBlbi50cmFja2VyLnYxLlJlYWRQcm9qZWN0RmlsZVJlcXVlc3QaKy5idWxscGVuLnRyYWNrZXIudjEuUmVhZFByb2plY3RGaWxlUmVzcG9uc2UiNpACAcrzGC8KEXJlYWRfcHJvamVjdF9maWxlEgIBAhgBIAAoATAAQg50cmFja2VyOm5hdGl2ZRKrAQoQV3JpdGVQcm9qZWN0RmlsZRIrLmJ1bGxwZW4udHJhY2tlci52MS5Xcml0ZVByb2plY3RGaWxlUmVxdWVzdBosLmJ1bGxwZW4udHJhY2tlci52MS5Xcml0ZVByb2plY3RGaWxlUmVzcG9uc2UiPMrzGDgKEndyaXRlX3Byb2plY3RfZmlsZRICAQIYACAAKAAwAToEd29ya0IOdHJhY2tlcjpuYXRpdmVQARKvAQoRUmVtb3ZlUHJvamVjdEZpbGUSLC5idWxscGVuLnRyYWNrZXIudjEuUmVtb3ZlUHJvamVjdEZpbGVSZXF1ZXN0Gi0uYnVsbHBlbi50cmFja2VyLnYxLlJlbW92ZVByb2plY3RGaWxlUmVzcG9uc2UiPcrzGDkKE3JlbW92ZV9wcm9qZWN0X2ZpbGUSAgECGAAgASgAMAE6BHdvcmtCDnRyYWNrZXI6bmF0aXZlUAESmQEKDUxpc3RXb3JrVmlld3MSKC5idWxscGVuLnRyYWNrZXIudjEuTGlzdFdvcmtWaWV3c1JlcXVlc3QaKS5idWxscGVuLnRyYWNrZXIudjEuTGlzdFdvcmtWaWV3c1Jlc3BvbnNlIjOQAgHK8xgsCg9saXN0X3dvcmtfdmlld3MSAQIYASAAKAEwAEIOdHJhY2tlcjpuYXRpdmUSlAEKDFNhdmVXb3JrVmlldxInLmJ1bGxwZW4udHJhY2tlci52MS5TYXZlV29ya1ZpZXdSZXF1ZXN0GiguYnVsbHBlbi50cmFja2VyLnYxLlNhdmVXb3JrVmlld1Jlc3BvbnNlIjHK8xgtCg5zYXZlX3dvcmtfdmlldxIBAhgAIAAoADAAQg50cmFja2VyOm5hdGl2ZVABEogBCglHZXRQZXJzb24SJC5idWxscGVuLnRyYWNrZXIudjEuR2V0UGVyc29uUmVxdWVzdBolLmJ1bGxwZW4udHJhY2tlci52MS5HZXRQZXJzb25SZXNwb25zZSIukAIByvMYJwoKZ2V0X3BlcnNvbhIBAhgBIAAoATAAQg50cmFja2VyOm5hdGl2ZRKIAQoJV29ya0luYm94EiQuYnVsbHBlbi50cmFja2VyLnYxLldvcmtJbmJveFJlcXVlc3QaJS5idWxscGVuLnRyYWNrZXIudjEuV29ya0luYm94UmVzcG9uc2UiLpACAcrzGCcKCndvcmtfaW5ib3gSAQIYASAAKAEwAEIOdHJhY2tlcjpuYXRpdmUShwEKCU1hcmtJbmJveBIkLmJ1bGxwZW4udHJhY2tlci52MS5NYXJrSW5ib3hSZXF1ZXN0GiUuYnVsbHBlbi50cmFja2VyLnYxLk1hcmtJbmJveFJlc3BvbnNlIi3K8xgpCgptYXJrX2luYm94EgECGAAgACgAMABCDnRyYWNrZXI6bmF0aXZlUAESfwoHU2V0UGlucxIiLmJ1bGxwZW4udHJhY2tlci52MS5TZXRQaW5zUmVxdWVzdBojLmJ1bGxwZW4udHJhY2tlci52MS5TZXRQaW5zUmVzcG9uc2UiK8rzGCcKCHNldF9waW5zEgECGAAgACgAMABCDnRyYWNrZXI6bmF0aXZlUAESlwEKDVNldFByaW9yaXRpZXMSKC5idWxscGVuLnRyYWNrZXIudjEuU2V0UHJpb3JpdGllc1JlcXVlc3QaKS5idWxscGVuLnRyYWNrZXIudjEuU2V0UHJpb3JpdGllc1Jlc3BvbnNlIjHK8xgtCg5zZXRfcHJpb3JpdGllcxIBAhgAIAAoADABQg50cmFja2VyOm5hdGl2ZVABEmQKDVB1cmdlV29ya0l0ZW0SKC5idWxscGVuLnRyYWNrZXIudjEuUHVyZ2VXb3JrSXRlbVJlcXVlc3QaKS5idWxscGVuLnRyYWNrZXIudjEuUHVyZ2VXb3JrSXRlbVJlc3BvbnNlEmoKD0ltcG9ydFdvcmtJdGVtcxIqLmJ1bGxwZW4udHJhY2tlci52MS5JbXBvcnRXb3JrSXRlbXNSZXF1ZXN0GisuYnVsbHBlbi50cmFja2VyLnYxLkltcG9ydFdvcmtJdGVtc1Jlc3BvbnNlQtYBChZjb20uYnVsbHBlbi50cmFja2VyLnYxQhNUcmFja2VyU2VydmljZVByb3RvUAFaPWdpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vdHJhY2tlci92MTt0cmFja2VydjGiAgNCVFiqAhJCdWxscGVuLlRyYWNrZXIuVjHKAhJCdWxscGVuXFRyYWNrZXJcVjHiAh5CdWxscGVuXFRyYWNrZXJcVjFcR1BCTWV0YWRhdGHqAhRCdWxscGVuOjpUcmFja2VyOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_bullpen_tool_v1_options, file_bullpen_tracker_v1_activity, file_bullpen_tracker_v1_catalogue, file_bullpen_tracker_v1_checklist, file_bullpen_tracker_v1_file, file_bullpen_tracker_v1_import, file_bullpen_tracker_v1_item, file_bullpen_tracker_v1_person, file_bullpen_tracker_v1_view, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * CreateWorkItemRequest describes the item.
@@ -44,7 +60,7 @@ export type CreateWorkItemRequest = Message<"bullpen.tracker.v1.CreateWorkItemRe
   project: string;
 
   /**
-   * What kind of work it is.
+   * What kind of work it is: task, bug, epic, story, spike, chore, milestone, or one that `get_work_catalogue` lists.
    *
    * @generated from field: string type = 4;
    */
@@ -79,7 +95,7 @@ export type CreateWorkItemRequest = Message<"bullpen.tracker.v1.CreateWorkItemRe
   parent: string;
 
   /**
-   * The day it is due, `2026-03-01`, cut at the company's midnight.
+   * When it is due: a day `2026-03-01`, cut at the company's midnight, or a time.
    *
    * @generated from field: string due = 9;
    */
@@ -91,6 +107,76 @@ export type CreateWorkItemRequest = Message<"bullpen.tracker.v1.CreateWorkItemRe
    * @generated from field: optional int32 estimate_minutes = 10;
    */
   estimateMinutes?: number | undefined;
+
+  /**
+   * When it is to begin: a day or a time.
+   *
+   * @generated from field: string start = 11;
+   */
+  start: string;
+
+  /**
+   * How big it is, in whatever the team counts.
+   *
+   * @generated from field: optional double points = 12;
+   */
+  points?: number | undefined;
+
+  /**
+   * Slugs of labels, as `describe_project` lists them.
+   *
+   * @generated from field: repeated string labels = 13;
+   */
+  labels: string[];
+
+  /**
+   * Declare the labels that the project does not have yet.
+   *
+   * @generated from field: bool labels_create_missing = 14;
+   */
+  labelsCreateMissing: boolean;
+
+  /**
+   * Custom fields by slug, as `describe_project` lists them.
+   *
+   * @generated from field: google.protobuf.Struct fields = 15;
+   */
+  fields?: JsonObject | undefined;
+
+  /**
+   * The unit it is for, by id or name; the project's when left out.
+   *
+   * @generated from field: string unit = 16;
+   */
+  unit: string;
+
+  /**
+   * Items that must be finished first, by key or id.
+   *
+   * @generated from field: repeated string waiting_on = 17;
+   */
+  waitingOn: string[];
+
+  /**
+   * Files it as a question to this colleague, who owes an answer: a handle, a role name or a contact id.
+   *
+   * @generated from field: string ask = 18;
+   */
+  ask: string;
+
+  /**
+   * The choice to make; only with `ask`.
+   *
+   * @generated from field: bullpen.tracker.v1.Decision decision = 19;
+   */
+  decision?: Decision | undefined;
+
+  /**
+   * File it although an open item of the same title is there.
+   *
+   * @generated from field: bool even_if_exists = 20;
+   */
+  evenIfExists: boolean;
 };
 
 /**
@@ -107,7 +193,7 @@ export const CreateWorkItemRequestSchema: GenMessage<CreateWorkItemRequest> = /*
  */
 export type CreateWorkItemResponse = Message<"bullpen.tracker.v1.CreateWorkItemResponse"> & {
   /**
-   * `applied`.
+   * `applied`, or `pending` when searches do not show it yet.
    *
    * @generated from field: string outcome = 1;
    */
@@ -161,6 +247,41 @@ export type CreateWorkItemResponse = Message<"bullpen.tracker.v1.CreateWorkItemR
    * @generated from field: repeated string warnings = 8;
    */
   warnings: string[];
+
+  /**
+   * Slugs of the labels that were declared for it.
+   *
+   * @generated from field: repeated string labels_created = 9;
+   */
+  labelsCreated: string[];
+
+  /**
+   * Who is asked; empty when nobody is.
+   *
+   * @generated from field: string asked = 10;
+   */
+  asked: string;
+
+  /**
+   * The question's comment; empty when nobody is asked.
+   *
+   * @generated from field: string comment_id = 11;
+   */
+  commentId: string;
+
+  /**
+   * The choice as it stands; absent when there is none.
+   *
+   * @generated from field: bullpen.tracker.v1.Decision decision = 12;
+   */
+  decision?: Decision | undefined;
+
+  /**
+   * Open items that may be about the same thing, by key and title.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.SimilarItem similar = 13;
+   */
+  similar: SimilarItem[];
 };
 
 /**
@@ -169,6 +290,41 @@ export type CreateWorkItemResponse = Message<"bullpen.tracker.v1.CreateWorkItemR
  */
 export const CreateWorkItemResponseSchema: GenMessage<CreateWorkItemResponse> = /*@__PURE__*/
   messageDesc(file_bullpen_tracker_v1_tracker_service, 1);
+
+/**
+ * SimilarItem is an item that may be about the same thing.
+ *
+ * @generated from message bullpen.tracker.v1.SimilarItem
+ */
+export type SimilarItem = Message<"bullpen.tracker.v1.SimilarItem"> & {
+  /**
+   * Its key.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Its title.
+   *
+   * @generated from field: string title = 2;
+   */
+  title: string;
+
+  /**
+   * Where it stands.
+   *
+   * @generated from field: string status = 3;
+   */
+  status: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.SimilarItem.
+ * Use `create(SimilarItemSchema)` to create a new message.
+ */
+export const SimilarItemSchema: GenMessage<SimilarItem> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 2);
 
 /**
  * GetWorkItemRequest names an item.
@@ -184,7 +340,7 @@ export type GetWorkItemRequest = Message<"bullpen.tracker.v1.GetWorkItemRequest"
   item: string;
 
   /**
-   * What to bring beside the item; both when left out.
+   * What to bring beside the item; all of them when left out.
    *
    * @generated from field: repeated string include = 2;
    */
@@ -196,6 +352,27 @@ export type GetWorkItemRequest = Message<"bullpen.tracker.v1.GetWorkItemRequest"
    * @generated from field: string comments_cursor = 3;
    */
   commentsCursor: string;
+
+  /**
+   * One comment, whole, by id; nothing else is brought unless `include` says so.
+   *
+   * @generated from field: string comment = 4;
+   */
+  comment: string;
+
+  /**
+   * The whole description; nothing else is brought unless `include` says so.
+   *
+   * @generated from field: bool body = 5;
+   */
+  body: boolean;
+
+  /**
+   * Serve from no earlier than this place in the order of writes.
+   *
+   * @generated from field: string min_position = 6;
+   */
+  minPosition: string;
 };
 
 /**
@@ -203,23 +380,23 @@ export type GetWorkItemRequest = Message<"bullpen.tracker.v1.GetWorkItemRequest"
  * Use `create(GetWorkItemRequestSchema)` to create a new message.
  */
 export const GetWorkItemRequestSchema: GenMessage<GetWorkItemRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 2);
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 3);
 
 /**
- * GetWorkItemResponse is an item, whole.
+ * GetWorkItemResponse is an item and what was asked for beside it.
  *
  * @generated from message bullpen.tracker.v1.GetWorkItemResponse
  */
 export type GetWorkItemResponse = Message<"bullpen.tracker.v1.GetWorkItemResponse"> & {
   /**
-   * The item.
+   * The item; its description is shortened to 4 KiB unless `body` was given.
    *
    * @generated from field: bullpen.tracker.v1.WorkItem item = 1;
    */
   item?: WorkItem | undefined;
 
   /**
-   * The newest 20 comments before the cursor, oldest of them first, each whole.
+   * The newest 20 comments before the cursor, oldest of them first, each shortened to 2 KiB; or the one that was asked for, whole.
    *
    * @generated from field: repeated bullpen.tracker.v1.Comment comments = 2;
    */
@@ -245,6 +422,41 @@ export type GetWorkItemResponse = Message<"bullpen.tracker.v1.GetWorkItemRespons
    * @generated from field: repeated string subtasks = 5;
    */
   subtasks: string[];
+
+  /**
+   * What it is connected with, in both directions.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.Relation links = 6;
+   */
+  links: Relation[];
+
+  /**
+   * The custom fields that it has a value for, and what is to be said of them.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.ItemField fields = 7;
+   */
+  fields: ItemField[];
+
+  /**
+   * The units it belongs to.
+   *
+   * @generated from field: bullpen.tracker.v1.ItemUnits units = 8;
+   */
+  units?: ItemUnits | undefined;
+
+  /**
+   * How often agents may hand it on between themselves.
+   *
+   * @generated from field: int32 reassignment_budget = 9;
+   */
+  reassignmentBudget: number;
+
+  /**
+   * Keys of the items that the history names, by id.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.ItemName keys = 10;
+   */
+  keys: ItemName[];
 };
 
 /**
@@ -252,7 +464,133 @@ export type GetWorkItemResponse = Message<"bullpen.tracker.v1.GetWorkItemRespons
  * Use `create(GetWorkItemResponseSchema)` to create a new message.
  */
 export const GetWorkItemResponseSchema: GenMessage<GetWorkItemResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 3);
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 4);
+
+/**
+ * ItemField is a custom field of an item.
+ *
+ * @generated from message bullpen.tracker.v1.ItemField
+ */
+export type ItemField = Message<"bullpen.tracker.v1.ItemField"> & {
+  /**
+   * How arguments name it.
+   *
+   * @generated from field: string slug = 1;
+   */
+  slug: string;
+
+  /**
+   * What people read.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * What its values are.
+   *
+   * @generated from field: string type = 3;
+   */
+  type: string;
+
+  /**
+   * The value.
+   *
+   * @generated from field: google.protobuf.Value value = 4;
+   */
+  value?: Value | undefined;
+
+  /**
+   * Agents are not shown it.
+   *
+   * @generated from field: bool hidden = 5;
+   */
+  hidden: boolean;
+
+  /**
+   * Its declaration does not apply to this type of work any more.
+   *
+   * @generated from field: bool foreign = 6;
+   */
+  foreign: boolean;
+
+  /**
+   * Nothing declares it any more.
+   *
+   * @generated from field: bool undeclared = 7;
+   */
+  undeclared: boolean;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.ItemField.
+ * Use `create(ItemFieldSchema)` to create a new message.
+ */
+export const ItemFieldSchema: GenMessage<ItemField> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 5);
+
+/**
+ * ItemUnits are the units that an item belongs to.
+ *
+ * @generated from message bullpen.tracker.v1.ItemUnits
+ */
+export type ItemUnits = Message<"bullpen.tracker.v1.ItemUnits"> & {
+  /**
+   * The one it was filed for.
+   *
+   * @generated from field: bullpen.tracker.v1.ItemUnit filed = 1;
+   */
+  filed?: ItemUnit | undefined;
+
+  /**
+   * The one whose lead hears of it now.
+   *
+   * @generated from field: bullpen.tracker.v1.ItemUnit routing = 2;
+   */
+  routing?: ItemUnit | undefined;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.ItemUnits.
+ * Use `create(ItemUnitsSchema)` to create a new message.
+ */
+export const ItemUnitsSchema: GenMessage<ItemUnits> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 6);
+
+/**
+ * ItemUnit is a unit as an item names it.
+ *
+ * @generated from message bullpen.tracker.v1.ItemUnit
+ */
+export type ItemUnit = Message<"bullpen.tracker.v1.ItemUnit"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Its name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The company's chart still has it.
+   *
+   * @generated from field: bool resolved = 3;
+   */
+  resolved: boolean;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.ItemUnit.
+ * Use `create(ItemUnitSchema)` to create a new message.
+ */
+export const ItemUnitSchema: GenMessage<ItemUnit> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 7);
 
 /**
  * ListWorkItemsRequest filters.
@@ -324,7 +662,8 @@ export type ListWorkItemsRequest = Message<"bullpen.tracker.v1.ListWorkItemsRequ
   reporter: string;
 
   /**
-   * What comes first.
+   * What comes first: updated, created, due, start, priority, title, estimate, points, reopens, status_entered, rank, or `f.` and a
+   * field's slug; `-` before it reverses, and what has no value comes last both ways.
    *
    * @generated from field: string sort = 10;
    */
@@ -343,6 +682,90 @@ export type ListWorkItemsRequest = Message<"bullpen.tracker.v1.ListWorkItemsRequ
    * @generated from field: int32 limit = 12;
    */
   limit: number;
+
+  /**
+   * A usual question: my_queue, priorities, triage, blocked, overdue, or ready (open, waits for nothing, nobody else works on it).
+   *
+   * @generated from field: string preset = 13;
+   */
+  preset: string;
+
+  /**
+   * A saved view, by id; arguments given here count more than the view's.
+   *
+   * @generated from field: string view = 14;
+   */
+  view: string;
+
+  /**
+   * Only those with this label.
+   *
+   * @generated from field: string label = 15;
+   */
+  label: string;
+
+  /**
+   * What is in the trash, and nothing else.
+   *
+   * @generated from field: bool removed = 16;
+   */
+  removed: boolean;
+
+  /**
+   * Only those due then: `lt:today`, `gte:+3d`, `range:sow..eow`, or overdue, next7, last7, thisweek, thismonth, lastmonth, earlier.
+   *
+   * @generated from field: string due = 17;
+   */
+  due: string;
+
+  /**
+   * Only those changed then, in the same words.
+   *
+   * @generated from field: string updated = 18;
+   */
+  updated: string;
+
+  /**
+   * Only those filed then, in the same words.
+   *
+   * @generated from field: string created = 19;
+   */
+  created: string;
+
+  /**
+   * Only those that this colleague watches.
+   *
+   * @generated from field: string watcher = 20;
+   */
+  watcher: string;
+
+  /**
+   * Only those filed for this unit, by id or name.
+   *
+   * @generated from field: string unit = 21;
+   */
+  unit: string;
+
+  /**
+   * Only those with these custom fields, by slug: a value, or an operator with one, such as `gte:3`.
+   *
+   * @generated from field: google.protobuf.Struct field_filters = 22;
+   */
+  fieldFilters?: JsonObject | undefined;
+
+  /**
+   * Whatever else narrows, groups or adds up.
+   *
+   * @generated from field: bullpen.tracker.v1.WorkQuery query = 23;
+   */
+  query?: WorkQuery | undefined;
+
+  /**
+   * Serve from no earlier than this place in the order of writes.
+   *
+   * @generated from field: string min_position = 24;
+   */
+  minPosition: string;
 };
 
 /**
@@ -350,7 +773,7 @@ export type ListWorkItemsRequest = Message<"bullpen.tracker.v1.ListWorkItemsRequ
  * Use `create(ListWorkItemsRequestSchema)` to create a new message.
  */
 export const ListWorkItemsRequestSchema: GenMessage<ListWorkItemsRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 4);
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 8);
 
 /**
  * ListWorkItemsResponse is a page of items.
@@ -366,7 +789,7 @@ export type ListWorkItemsResponse = Message<"bullpen.tracker.v1.ListWorkItemsRes
   count: number;
 
   /**
-   * The items, without their descriptions.
+   * The items, without their descriptions. Of a grouped list, those that the groups name.
    *
    * @generated from field: repeated bullpen.tracker.v1.WorkItem items = 2;
    */
@@ -387,11 +810,46 @@ export type ListWorkItemsResponse = Message<"bullpen.tracker.v1.ListWorkItemsRes
   totalIsAtLeast: boolean;
 
   /**
-   * Empty on the last page.
+   * Empty on the last page, and on a grouped answer: ask for one group to page through it.
    *
    * @generated from field: string next_cursor = 5;
    */
   nextCursor: string;
+
+  /**
+   * Numbers over all matches.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.Total totals = 6;
+   */
+  totals: Total[];
+
+  /**
+   * The columns of a grouped list.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.ItemGroup groups = 7;
+   */
+  groups: ItemGroup[];
+
+  /**
+   * An item may be in more than one group.
+   *
+   * @generated from field: bool groups_overlap = 8;
+   */
+  groupsOverlap: boolean;
+
+  /**
+   * How many groups are not shown.
+   *
+   * @generated from field: int32 groups_dropped = 9;
+   */
+  groupsDropped: number;
+
+  /**
+   * Why something may be missing, in words; empty when nothing is.
+   *
+   * @generated from field: string incomplete = 10;
+   */
+  incomplete: string;
 };
 
 /**
@@ -399,7 +857,182 @@ export type ListWorkItemsResponse = Message<"bullpen.tracker.v1.ListWorkItemsRes
  * Use `create(ListWorkItemsResponseSchema)` to create a new message.
  */
 export const ListWorkItemsResponseSchema: GenMessage<ListWorkItemsResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 5);
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 9);
+
+/**
+ * SearchWorkItemsRequest says what to look for.
+ *
+ * @generated from message bullpen.tracker.v1.SearchWorkItemsRequest
+ */
+export type SearchWorkItemsRequest = Message<"bullpen.tracker.v1.SearchWorkItemsRequest"> & {
+  /**
+   * Words, or a key.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * How many.
+   *
+   * @generated from field: int32 limit = 2;
+   */
+  limit: number;
+
+  /**
+   * Only in this project, by key.
+   *
+   * @generated from field: string project = 3;
+   */
+  project: string;
+
+  /**
+   * Only what is not finished.
+   *
+   * @generated from field: bool open_only = 4;
+   */
+  openOnly: boolean;
+
+  /**
+   * Serve from no earlier than this place in the order of writes.
+   *
+   * @generated from field: string min_position = 5;
+   */
+  minPosition: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.SearchWorkItemsRequest.
+ * Use `create(SearchWorkItemsRequestSchema)` to create a new message.
+ */
+export const SearchWorkItemsRequestSchema: GenMessage<SearchWorkItemsRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 10);
+
+/**
+ * SearchWorkItemsResponse is what was found.
+ *
+ * @generated from message bullpen.tracker.v1.SearchWorkItemsResponse
+ */
+export type SearchWorkItemsResponse = Message<"bullpen.tracker.v1.SearchWorkItemsResponse"> & {
+  /**
+   * What was looked for.
+   *
+   * @generated from field: string query = 1;
+   */
+  query: string;
+
+  /**
+   * The best first.
+   *
+   * @generated from field: repeated bullpen.tracker.v1.WorkMatch matches = 2;
+   */
+  matches: WorkMatch[];
+
+  /**
+   * How many are shown.
+   *
+   * @generated from field: int32 count = 3;
+   */
+  count: number;
+
+  /**
+   * How many there are in all.
+   *
+   * @generated from field: int32 total = 4;
+   */
+  total: number;
+
+  /**
+   * Nothing that should have been searched was left out.
+   *
+   * @generated from field: bool complete = 5;
+   */
+  complete: boolean;
+
+  /**
+   * Why something may be missing, in words; empty when nothing is.
+   *
+   * @generated from field: string incomplete = 6;
+   */
+  incomplete: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.SearchWorkItemsResponse.
+ * Use `create(SearchWorkItemsResponseSchema)` to create a new message.
+ */
+export const SearchWorkItemsResponseSchema: GenMessage<SearchWorkItemsResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 11);
+
+/**
+ * WorkMatch is an item that was found.
+ *
+ * @generated from message bullpen.tracker.v1.WorkMatch
+ */
+export type WorkMatch = Message<"bullpen.tracker.v1.WorkMatch"> & {
+  /**
+   * Its key.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Its id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * Its title.
+   *
+   * @generated from field: string title = 3;
+   */
+  title: string;
+
+  /**
+   * Where it stands.
+   *
+   * @generated from field: string status = 4;
+   */
+  status: string;
+
+  /**
+   * Who has it.
+   *
+   * @generated from field: string assignee = 5;
+   */
+  assignee: string;
+
+  /**
+   * The part of its text that fits best, about 200 bytes.
+   *
+   * @generated from field: string snippet = 6;
+   */
+  snippet: string;
+
+  /**
+   * Where that is: `title`, `body`, `comment` or `key`.
+   *
+   * @generated from field: string found_in = 7;
+   */
+  foundIn: string;
+
+  /**
+   * How well it fits; to be compared within one answer alone.
+   *
+   * @generated from field: double score = 8;
+   */
+  score: number;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.WorkMatch.
+ * Use `create(WorkMatchSchema)` to create a new message.
+ */
+export const WorkMatchSchema: GenMessage<WorkMatch> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 12);
 
 /**
  * UpdateWorkItemRequest says what to change.
@@ -457,7 +1090,7 @@ export type UpdateWorkItemRequest = Message<"bullpen.tracker.v1.UpdateWorkItemRe
   body?: string | undefined;
 
   /**
-   * The day it is due, `2026-03-01`; an empty string takes it away.
+   * When it is due: a day `2026-03-01` or a time; an empty string takes it away.
    *
    * @generated from field: optional string due = 8;
    */
@@ -483,6 +1116,126 @@ export type UpdateWorkItemRequest = Message<"bullpen.tracker.v1.UpdateWorkItemRe
    * @generated from field: optional int32 if_match = 11;
    */
   ifMatch?: number | undefined;
+
+  /**
+   * When it is to begin: a day or a time; an empty string takes it away.
+   *
+   * @generated from field: optional string start = 12;
+   */
+  start?: string | undefined;
+
+  /**
+   * How big it is.
+   *
+   * @generated from field: optional double points = 13;
+   */
+  points?: number | undefined;
+
+  /**
+   * All labels, by slug, replacing those it has; to remove all, name `labels` in `clear`.
+   *
+   * @generated from field: repeated string labels = 14;
+   */
+  labels: string[];
+
+  /**
+   * Declare the labels that the project does not have yet.
+   *
+   * @generated from field: bool labels_create_missing = 15;
+   */
+  labelsCreateMissing: boolean;
+
+  /**
+   * One change to its checklists.
+   *
+   * @generated from field: bullpen.tracker.v1.ChecklistGesture checklist = 16;
+   */
+  checklist?: ChecklistGesture | undefined;
+
+  /**
+   * The item that this one is a duplicate of, which links them and changes nothing else (`merge_work_item` closes it); an empty string
+   * takes the link away.
+   *
+   * @generated from field: optional string duplicate_of = 17;
+   */
+  duplicateOf?: string | undefined;
+
+  /**
+   * Whether you want to hear of it. It is about you alone.
+   *
+   * @generated from field: optional bool watch = 18;
+   */
+  watch?: boolean | undefined;
+
+  /**
+   * The unit whose lead is to hear of it, by id or name. A lead's or a person's to say.
+   *
+   * @generated from field: optional string routing_unit = 19;
+   */
+  routingUnit?: string | undefined;
+
+  /**
+   * Items that must be finished first, by key or id.
+   *
+   * @generated from field: bullpen.tracker.v1.SetChange waiting_on = 20;
+   */
+  waitingOn?: SetChange | undefined;
+
+  /**
+   * Items that wait for this one, by key or id.
+   *
+   * @generated from field: bullpen.tracker.v1.SetChange blocking = 21;
+   */
+  blocking?: SetChange | undefined;
+
+  /**
+   * Items that have to do with it, by key or id.
+   *
+   * @generated from field: bullpen.tracker.v1.SetChange linked = 22;
+   */
+  linked?: SetChange | undefined;
+
+  /**
+   * Pages that have to do with it, by id.
+   *
+   * @generated from field: bullpen.tracker.v1.SetChange linked_pages = 23;
+   */
+  linkedPages?: SetChange | undefined;
+
+  /**
+   * Why it waits, kept with each new `waiting_on` or `blocking`.
+   *
+   * @generated from field: optional string dependency_note = 24;
+   */
+  dependencyNote?: string | undefined;
+
+  /**
+   * Custom fields by slug; null clears one.
+   *
+   * @generated from field: google.protobuf.Struct fields = 25;
+   */
+  fields?: JsonObject | undefined;
+
+  /**
+   * Who helps: handles, role names or contact ids, at most 8.
+   *
+   * @generated from field: bullpen.tracker.v1.SetChange collaborators = 26;
+   */
+  collaborators?: SetChange | undefined;
+
+  /**
+   * The item that it is part of, in the same project, by key or id; an empty string puts it at the top.
+   *
+   * @generated from field: optional string parent = 27;
+   */
+  parent?: string | undefined;
+
+  /**
+   * What kind of work it is.
+   *
+   * @generated from field: optional string type = 28;
+   */
+  type?: string | undefined;
 };
 
 /**
@@ -490,7 +1243,7 @@ export type UpdateWorkItemRequest = Message<"bullpen.tracker.v1.UpdateWorkItemRe
  * Use `create(UpdateWorkItemRequestSchema)` to create a new message.
  */
 export const UpdateWorkItemRequestSchema: GenMessage<UpdateWorkItemRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 6);
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 13);
 
 /**
  * UpdateWorkItemResponse is the receipt of a change.
@@ -499,7 +1252,7 @@ export const UpdateWorkItemRequestSchema: GenMessage<UpdateWorkItemRequest> = /*
  */
 export type UpdateWorkItemResponse = Message<"bullpen.tracker.v1.UpdateWorkItemResponse"> & {
   /**
-   * `applied`, or `unchanged` when it was so already.
+   * `applied`, `unchanged` when it was so already, or `pending` when searches do not show it yet.
    *
    * @generated from field: string outcome = 1;
    */
@@ -532,6 +1285,13 @@ export type UpdateWorkItemResponse = Message<"bullpen.tracker.v1.UpdateWorkItemR
    * @generated from field: repeated string warnings = 5;
    */
   warnings: string[];
+
+  /**
+   * Slugs of the labels that were declared for it.
+   *
+   * @generated from field: repeated string labels_created = 6;
+   */
+  labelsCreated: string[];
 };
 
 /**
@@ -539,7 +1299,105 @@ export type UpdateWorkItemResponse = Message<"bullpen.tracker.v1.UpdateWorkItemR
  * Use `create(UpdateWorkItemResponseSchema)` to create a new message.
  */
 export const UpdateWorkItemResponseSchema: GenMessage<UpdateWorkItemResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 7);
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 14);
+
+/**
+ * ClaimWorkItemRequest names what to claim.
+ *
+ * @generated from message bullpen.tracker.v1.ClaimWorkItemRequest
+ */
+export type ClaimWorkItemRequest = Message<"bullpen.tracker.v1.ClaimWorkItemRequest"> & {
+  /**
+   * The item, by key, former key or id; the next one that is ready when left out.
+   *
+   * @generated from field: string item = 1;
+   */
+  item: string;
+
+  /**
+   * The project to take the next one from, by key; your own unit's when left out. Only without `item`.
+   *
+   * @generated from field: string project = 2;
+   */
+  project: string;
+
+  /**
+   * How long the claim holds without being renewed.
+   *
+   * @generated from field: int32 minutes = 3;
+   */
+  minutes: number;
+
+  /**
+   * Give it back now.
+   *
+   * @generated from field: bool release = 4;
+   */
+  release: boolean;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.ClaimWorkItemRequest.
+ * Use `create(ClaimWorkItemRequestSchema)` to create a new message.
+ */
+export const ClaimWorkItemRequestSchema: GenMessage<ClaimWorkItemRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 15);
+
+/**
+ * ClaimWorkItemResponse is the receipt of a claim.
+ *
+ * @generated from message bullpen.tracker.v1.ClaimWorkItemResponse
+ */
+export type ClaimWorkItemResponse = Message<"bullpen.tracker.v1.ClaimWorkItemResponse"> & {
+  /**
+   * `applied`; `unchanged` when nothing is ready, or when what was to be given back was not claimed.
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * Where it is durable; empty when nothing changed.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+
+  /**
+   * The item's version; a claim does not change it.
+   *
+   * @generated from field: int32 version = 3;
+   */
+  version: number;
+
+  /**
+   * The item, whole; absent when nothing is ready.
+   *
+   * @generated from field: bullpen.tracker.v1.WorkItem item = 4;
+   */
+  item?: WorkItem | undefined;
+
+  /**
+   * When the claim lapses; absent when there is none.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 5;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * What else to know, such as why nothing is ready.
+   *
+   * @generated from field: repeated string warnings = 6;
+   */
+  warnings: string[];
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.ClaimWorkItemResponse.
+ * Use `create(ClaimWorkItemResponseSchema)` to create a new message.
+ */
+export const ClaimWorkItemResponseSchema: GenMessage<ClaimWorkItemResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 16);
 
 /**
  * CommentOnWorkItemRequest is a comment.
@@ -555,18 +1413,46 @@ export type CommentOnWorkItemRequest = Message<"bullpen.tracker.v1.CommentOnWork
   item: string;
 
   /**
-   * What to say, Markdown.
+   * What to say, Markdown; may be left out with `choice`.
    *
    * @generated from field: string body = 2;
    */
   body: string;
 
   /**
-   * The comment that this one answers, by id.
+   * The comment that this one answers in the thread, by id.
    *
    * @generated from field: string reply_to = 3;
    */
   replyTo: string;
+
+  /**
+   * Who owes an answer to this comment: a handle, a role name or a contact id.
+   *
+   * @generated from field: string ask = 4;
+   */
+  ask: string;
+
+  /**
+   * The choice to make; only with `ask`.
+   *
+   * @generated from field: bullpen.tracker.v1.Decision decision = 5;
+   */
+  decision?: Decision | undefined;
+
+  /**
+   * The question that this comment answers, by comment id; found by itself when only one on the item waits for you.
+   *
+   * @generated from field: string answers = 6;
+   */
+  answers: string;
+
+  /**
+   * The option that you choose, by id.
+   *
+   * @generated from field: string choice = 7;
+   */
+  choice: string;
 };
 
 /**
@@ -574,7 +1460,7 @@ export type CommentOnWorkItemRequest = Message<"bullpen.tracker.v1.CommentOnWork
  * Use `create(CommentOnWorkItemRequestSchema)` to create a new message.
  */
 export const CommentOnWorkItemRequestSchema: GenMessage<CommentOnWorkItemRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 8);
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 17);
 
 /**
  * CommentOnWorkItemResponse is the receipt of a comment.
@@ -583,7 +1469,7 @@ export const CommentOnWorkItemRequestSchema: GenMessage<CommentOnWorkItemRequest
  */
 export type CommentOnWorkItemResponse = Message<"bullpen.tracker.v1.CommentOnWorkItemResponse"> & {
   /**
-   * `applied`.
+   * `applied`, or `pending` when searches do not show it yet.
    *
    * @generated from field: string outcome = 1;
    */
@@ -630,6 +1516,34 @@ export type CommentOnWorkItemResponse = Message<"bullpen.tracker.v1.CommentOnWor
    * @generated from field: repeated string warnings = 7;
    */
   warnings: string[];
+
+  /**
+   * Who is asked; empty when nobody is.
+   *
+   * @generated from field: string asked = 8;
+   */
+  asked: string;
+
+  /**
+   * The question that it answers, by comment id; empty for none.
+   *
+   * @generated from field: string answered = 9;
+   */
+  answered: string;
+
+  /**
+   * The option that was chosen; empty for none.
+   *
+   * @generated from field: string choice = 10;
+   */
+  choice: string;
+
+  /**
+   * The choice to make as it stands; absent when there is none.
+   *
+   * @generated from field: bullpen.tracker.v1.Decision decision = 11;
+   */
+  decision?: Decision | undefined;
 };
 
 /**
@@ -637,74 +1551,433 @@ export type CommentOnWorkItemResponse = Message<"bullpen.tracker.v1.CommentOnWor
  * Use `create(CommentOnWorkItemResponseSchema)` to create a new message.
  */
 export const CommentOnWorkItemResponseSchema: GenMessage<CommentOnWorkItemResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 9);
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 18);
 
 /**
- * ListProjectsRequest filters.
+ * MergeWorkItemRequest names a duplicate and what survives.
  *
- * @generated from message bullpen.tracker.v1.ListProjectsRequest
+ * @generated from message bullpen.tracker.v1.MergeWorkItemRequest
  */
-export type ListProjectsRequest = Message<"bullpen.tracker.v1.ListProjectsRequest"> & {
+export type MergeWorkItemRequest = Message<"bullpen.tracker.v1.MergeWorkItemRequest"> & {
   /**
-   * Only those whose key, name or purpose holds this.
+   * The duplicate, by key, former key or id.
    *
-   * @generated from field: string q = 1;
+   * @generated from field: string item = 1;
    */
-  q: string;
+  item: string;
 
   /**
-   * Archived ones too.
+   * What survives.
    *
-   * @generated from field: bool archived = 2;
+   * @generated from field: string into = 2;
    */
-  archived: boolean;
+  into: string;
+
+  /**
+   * Move what is directly part of the duplicate to the survivor.
+   *
+   * @generated from field: optional bool move_subtasks = 3;
+   */
+  moveSubtasks?: boolean | undefined;
 };
 
 /**
- * Describes the message bullpen.tracker.v1.ListProjectsRequest.
- * Use `create(ListProjectsRequestSchema)` to create a new message.
+ * Describes the message bullpen.tracker.v1.MergeWorkItemRequest.
+ * Use `create(MergeWorkItemRequestSchema)` to create a new message.
  */
-export const ListProjectsRequestSchema: GenMessage<ListProjectsRequest> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 10);
+export const MergeWorkItemRequestSchema: GenMessage<MergeWorkItemRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 19);
 
 /**
- * ListProjectsResponse lists projects.
+ * MergeWorkItemResponse is the receipt of a merge.
  *
- * @generated from message bullpen.tracker.v1.ListProjectsResponse
+ * @generated from message bullpen.tracker.v1.MergeWorkItemResponse
  */
-export type ListProjectsResponse = Message<"bullpen.tracker.v1.ListProjectsResponse"> & {
+export type MergeWorkItemResponse = Message<"bullpen.tracker.v1.MergeWorkItemResponse"> & {
   /**
-   * By key.
+   * `applied`, `pending` when searches do not show it yet, or `unchanged` when it was merged already.
    *
-   * @generated from field: repeated bullpen.tracker.v1.Project projects = 1;
+   * @generated from field: string outcome = 1;
    */
-  projects: Project[];
+  outcome: string;
 
   /**
-   * How many there are.
+   * Where it is durable.
    *
-   * @generated from field: int32 total = 2;
+   * @generated from field: string position = 2;
    */
-  total: number;
+  position: string;
+
+  /**
+   * The duplicate's version.
+   *
+   * @generated from field: int32 version = 3;
+   */
+  version: number;
+
+  /**
+   * The duplicate's key.
+   *
+   * @generated from field: string key = 4;
+   */
+  key: string;
+
+  /**
+   * The survivor's key.
+   *
+   * @generated from field: string merged_into = 5;
+   */
+  mergedInto: string;
+
+  /**
+   * How many subtasks moved.
+   *
+   * @generated from field: int32 subtasks_moved = 6;
+   */
+  subtasksMoved: number;
+
+  /**
+   * Where the duplicate stands now.
+   *
+   * @generated from field: string status = 7;
+   */
+  status: string;
 };
 
 /**
- * Describes the message bullpen.tracker.v1.ListProjectsResponse.
- * Use `create(ListProjectsResponseSchema)` to create a new message.
+ * Describes the message bullpen.tracker.v1.MergeWorkItemResponse.
+ * Use `create(MergeWorkItemResponseSchema)` to create a new message.
  */
-export const ListProjectsResponseSchema: GenMessage<ListProjectsResponse> = /*@__PURE__*/
-  messageDesc(file_bullpen_tracker_v1_tracker_service, 11);
+export const MergeWorkItemResponseSchema: GenMessage<MergeWorkItemResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 20);
 
 /**
- * TrackerService keeps projects and the work in them.
+ * MoveWorkItemRequest names an item and where it goes.
+ *
+ * @generated from message bullpen.tracker.v1.MoveWorkItemRequest
+ */
+export type MoveWorkItemRequest = Message<"bullpen.tracker.v1.MoveWorkItemRequest"> & {
+  /**
+   * The item, by key, former key or id; one that is part of no other.
+   *
+   * @generated from field: string item = 1;
+   */
+  item: string;
+
+  /**
+   * The project it goes to, by key.
+   *
+   * @generated from field: string project = 2;
+   */
+  project: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.MoveWorkItemRequest.
+ * Use `create(MoveWorkItemRequestSchema)` to create a new message.
+ */
+export const MoveWorkItemRequestSchema: GenMessage<MoveWorkItemRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 21);
+
+/**
+ * MoveWorkItemResponse is the receipt of a move.
+ *
+ * @generated from message bullpen.tracker.v1.MoveWorkItemResponse
+ */
+export type MoveWorkItemResponse = Message<"bullpen.tracker.v1.MoveWorkItemResponse"> & {
+  /**
+   * `applied`, `pending` when searches do not show it yet, or `unchanged` when it was there already.
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * Where it is durable.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+
+  /**
+   * The item's version.
+   *
+   * @generated from field: int32 version = 3;
+   */
+  version: number;
+
+  /**
+   * Its new key.
+   *
+   * @generated from field: string key = 4;
+   */
+  key: string;
+
+  /**
+   * The key it had.
+   *
+   * @generated from field: string moved_from = 5;
+   */
+  movedFrom: string;
+
+  /**
+   * The project it is in.
+   *
+   * @generated from field: string project = 6;
+   */
+  project: string;
+
+  /**
+   * How many items moved with it.
+   *
+   * @generated from field: int32 subtasks_moved = 7;
+   */
+  subtasksMoved: number;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.MoveWorkItemResponse.
+ * Use `create(MoveWorkItemResponseSchema)` to create a new message.
+ */
+export const MoveWorkItemResponseSchema: GenMessage<MoveWorkItemResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 22);
+
+/**
+ * RemoveWorkItemRequest names an item to put into the trash.
+ *
+ * @generated from message bullpen.tracker.v1.RemoveWorkItemRequest
+ */
+export type RemoveWorkItemRequest = Message<"bullpen.tracker.v1.RemoveWorkItemRequest"> & {
+  /**
+   * The item, by key, former key or id.
+   *
+   * @generated from field: string item = 1;
+   */
+  item: string;
+
+  /**
+   * Everything that is part of it too; without it, an item with open subtasks is refused.
+   *
+   * @generated from field: bool subtree = 2;
+   */
+  subtree: boolean;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.RemoveWorkItemRequest.
+ * Use `create(RemoveWorkItemRequestSchema)` to create a new message.
+ */
+export const RemoveWorkItemRequestSchema: GenMessage<RemoveWorkItemRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 23);
+
+/**
+ * RemoveWorkItemResponse is the receipt of a removal.
+ *
+ * @generated from message bullpen.tracker.v1.RemoveWorkItemResponse
+ */
+export type RemoveWorkItemResponse = Message<"bullpen.tracker.v1.RemoveWorkItemResponse"> & {
+  /**
+   * `applied`, or `unchanged` when it was there already.
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * Where it is durable.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+
+  /**
+   * The item's version.
+   *
+   * @generated from field: int32 version = 3;
+   */
+  version: number;
+
+  /**
+   * The item's key.
+   *
+   * @generated from field: string key = 4;
+   */
+  key: string;
+
+  /**
+   * How many items went.
+   *
+   * @generated from field: int32 removed = 5;
+   */
+  removed: number;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.RemoveWorkItemResponse.
+ * Use `create(RemoveWorkItemResponseSchema)` to create a new message.
+ */
+export const RemoveWorkItemResponseSchema: GenMessage<RemoveWorkItemResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 24);
+
+/**
+ * RestoreWorkItemRequest names an item in the trash.
+ *
+ * @generated from message bullpen.tracker.v1.RestoreWorkItemRequest
+ */
+export type RestoreWorkItemRequest = Message<"bullpen.tracker.v1.RestoreWorkItemRequest"> & {
+  /**
+   * The item, by key, former key or id.
+   *
+   * @generated from field: string item = 1;
+   */
+  item: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.RestoreWorkItemRequest.
+ * Use `create(RestoreWorkItemRequestSchema)` to create a new message.
+ */
+export const RestoreWorkItemRequestSchema: GenMessage<RestoreWorkItemRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 25);
+
+/**
+ * RestoreWorkItemResponse is the receipt of a restoration.
+ *
+ * @generated from message bullpen.tracker.v1.RestoreWorkItemResponse
+ */
+export type RestoreWorkItemResponse = Message<"bullpen.tracker.v1.RestoreWorkItemResponse"> & {
+  /**
+   * `applied`.
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * Where it is durable.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+
+  /**
+   * The item's version.
+   *
+   * @generated from field: int32 version = 3;
+   */
+  version: number;
+
+  /**
+   * The item's key.
+   *
+   * @generated from field: string key = 4;
+   */
+  key: string;
+
+  /**
+   * How many items came back.
+   *
+   * @generated from field: int32 restored = 5;
+   */
+  restored: number;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.RestoreWorkItemResponse.
+ * Use `create(RestoreWorkItemResponseSchema)` to create a new message.
+ */
+export const RestoreWorkItemResponseSchema: GenMessage<RestoreWorkItemResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 26);
+
+/**
+ * PurgeWorkItemRequest names an item to destroy.
+ *
+ * @generated from message bullpen.tracker.v1.PurgeWorkItemRequest
+ */
+export type PurgeWorkItemRequest = Message<"bullpen.tracker.v1.PurgeWorkItemRequest"> & {
+  /**
+   * The item, by key, former key or id.
+   *
+   * @generated from field: string item = 1;
+   */
+  item: string;
+
+  /**
+   * The item's key as it is now, typed again.
+   *
+   * @generated from field: string confirm_key = 2;
+   */
+  confirmKey: string;
+
+  /**
+   * Why.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.PurgeWorkItemRequest.
+ * Use `create(PurgeWorkItemRequestSchema)` to create a new message.
+ */
+export const PurgeWorkItemRequestSchema: GenMessage<PurgeWorkItemRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 27);
+
+/**
+ * PurgeWorkItemResponse is the receipt of a destruction.
+ *
+ * @generated from message bullpen.tracker.v1.PurgeWorkItemResponse
+ */
+export type PurgeWorkItemResponse = Message<"bullpen.tracker.v1.PurgeWorkItemResponse"> & {
+  /**
+   * `applied`.
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * Where it is durable.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+
+  /**
+   * The key it had, which is never given again.
+   *
+   * @generated from field: string key = 3;
+   */
+  key: string;
+
+  /**
+   * How many items moved up.
+   *
+   * @generated from field: int32 moved_up = 4;
+   */
+  movedUp: number;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.PurgeWorkItemResponse.
+ * Use `create(PurgeWorkItemResponseSchema)` to create a new message.
+ */
+export const PurgeWorkItemResponseSchema: GenMessage<PurgeWorkItemResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_tracker_service, 28);
+
+/**
+ * TrackerService keeps projects and the work in them. Requests about items are below; those about the catalogue, files, views, people,
+ * activity and imports are beside their nouns.
  *
  * @generated from service bullpen.tracker.v1.TrackerService
  */
 export const TrackerService: GenService<{
   /**
-   * Files a work item: something that somebody has to do. Look first whether it is there already (`list_work_items` with `text`).
-   * Without `project` it goes to your own unit's project. Without `assignee` it goes to the project's default assignee, or waits for
-   * triage; the answer says which. The assignee is told.
+   * Files a work item: something that somebody has to do. Look first whether it is there already (`search_work_items`); when an open
+   * item of the same title is there, this refuses and names it. Without `project` it goes to your own unit's project. Without `assignee` it goes to the
+   * project's default assignee, or waits for triage; the answer says which. With `ask` it is a question to a colleague, the title being the
+   * question. The assignee is told.
    *
    * @generated from rpc bullpen.tracker.v1.TrackerService.CreateWorkItem
    */
@@ -714,7 +1987,8 @@ export const TrackerService: GenService<{
     output: typeof CreateWorkItemResponseSchema;
   },
   /**
-   * Reads one work item with its thread and history, by key (`OPS-12`), by a key it had before, or by id.
+   * Reads one work item with its thread, history, links and fields, by key (`OPS-12`), by a key it had before, or by id. Long texts are
+   * shortened and say so: `body: true` brings the whole description, `comment` one whole comment.
    *
    * @generated from rpc bullpen.tracker.v1.TrackerService.GetWorkItem
    */
@@ -724,8 +1998,8 @@ export const TrackerService: GenService<{
     output: typeof GetWorkItemResponseSchema;
   },
   /**
-   * Lists work items, filtered: what is assigned to you, what is open in a project, whether something was filed already. Every
-   * filter that is given must hold.
+   * Lists work items, filtered: what is assigned to you, what is open in a project, what is ready to be taken up (`preset: ready`). Every
+   * filter that is given must hold. To find something by what it says, use `search_work_items`.
    *
    * @generated from rpc bullpen.tracker.v1.TrackerService.ListWorkItems
    */
@@ -735,8 +2009,19 @@ export const TrackerService: GenService<{
     output: typeof ListWorkItemsResponseSchema;
   },
   /**
-   * Changes a work item: its status, assignee, priority, title, description or dates. What you leave out stays. A new description
-   * must say with `if_match` which version you read; any other change may. Who it is handed to is told, with `reason`.
+   * Finds work items by words in their titles, descriptions and comments, the best match first. Words may be misspelt or unfinished, and
+   * keys are understood. Use it before you file something. When the index is being built it says so; that does not mean that there is nothing.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.SearchWorkItems
+   */
+  searchWorkItems: {
+    methodKind: "unary";
+    input: typeof SearchWorkItemsRequestSchema;
+    output: typeof SearchWorkItemsResponseSchema;
+  },
+  /**
+   * Changes a work item: its status, assignee, priority, title, description, labels, dates, links, checklists or fields. What you leave out
+   * stays. A new description must say with `if_match` which version you read; any other change may. Who it is handed to is told, with `reason`.
    *
    * @generated from rpc bullpen.tracker.v1.TrackerService.UpdateWorkItem
    */
@@ -746,7 +2031,21 @@ export const TrackerService: GenService<{
     output: typeof UpdateWorkItemResponseSchema;
   },
   /**
-   * Posts to a work item's thread. Mention colleagues as `@handle`: they are told. Use it to report, to ask or to answer on the item.
+   * Takes a work item to work on, so that nobody else does at the same time: exactly one caller gets it. Without `item` it takes the next one that
+   * is ready for you in the project. The claim lapses by itself unless you claim it again or change the item before then; `release` gives it back at
+   * once. A claim does not make you the assignee.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.ClaimWorkItem
+   */
+  claimWorkItem: {
+    methodKind: "unary";
+    input: typeof ClaimWorkItemRequestSchema;
+    output: typeof ClaimWorkItemResponseSchema;
+  },
+  /**
+   * Posts to a work item's thread. Mention colleagues as `@handle`: they are told. With `ask` the comment is a question that one colleague owes
+   * an answer to, with `decision` a choice to make. Answer a question with `answers`, or just comment when only one on the item waits for you; choose with
+   * `choice`.
    *
    * @generated from rpc bullpen.tracker.v1.TrackerService.CommentOnWorkItem
    */
@@ -754,6 +2053,77 @@ export const TrackerService: GenService<{
     methodKind: "unary";
     input: typeof CommentOnWorkItemRequestSchema;
     output: typeof CommentOnWorkItemResponseSchema;
+  },
+  /**
+   * Closes a duplicate in favour of another item: links the two, moves what is directly part of it, and cancels it.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.MergeWorkItem
+   */
+  mergeWorkItem: {
+    methodKind: "unary";
+    input: typeof MergeWorkItemRequestSchema;
+    output: typeof MergeWorkItemResponseSchema;
+  },
+  /**
+   * Moves an item that is part of no other to another project, with everything that is part of it. It gets a new key, and the old one still finds
+   * it. Only a lead of the project it leaves, or a person, may.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.MoveWorkItem
+   */
+  moveWorkItem: {
+    methodKind: "unary";
+    input: typeof MoveWorkItemRequestSchema;
+    output: typeof MoveWorkItemResponseSchema;
+  },
+  /**
+   * Puts an item into the trash, with `subtree` everything that is part of it too. Nothing is destroyed: `restore_work_item` brings it back at any age.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.RemoveWorkItem
+   */
+  removeWorkItem: {
+    methodKind: "unary";
+    input: typeof RemoveWorkItemRequestSchema;
+    output: typeof RemoveWorkItemResponseSchema;
+  },
+  /**
+   * Brings an item back from the trash, with exactly what its removal took along.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.RestoreWorkItem
+   */
+  restoreWorkItem: {
+    methodKind: "unary";
+    input: typeof RestoreWorkItemRequestSchema;
+    output: typeof RestoreWorkItemResponseSchema;
+  },
+  /**
+   * Puts an item directly before or after another one in its project's own order, as one does on a board, and into another lane with `status`.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.PlaceWorkItem
+   */
+  placeWorkItem: {
+    methodKind: "unary";
+    input: typeof PlaceWorkItemRequestSchema;
+    output: typeof PlaceWorkItemResponseSchema;
+  },
+  /**
+   * Lists the kinds of work and the custom fields that every project has.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.GetWorkCatalogue
+   */
+  getWorkCatalogue: {
+    methodKind: "unary";
+    input: typeof GetWorkCatalogueRequestSchema;
+    output: typeof GetWorkCatalogueResponseSchema;
+  },
+  /**
+   * Replaces the kinds of work, the custom fields of the whole workspace, or both. Both lists are checked before either is written.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.WriteWorkCatalogue
+   */
+  writeWorkCatalogue: {
+    methodKind: "unary";
+    input: typeof WriteWorkCatalogueRequestSchema;
+    output: typeof WriteWorkCatalogueResponseSchema;
   },
   /**
    * Lists the projects that work is filed in, with how much is open in each.
@@ -764,6 +2134,182 @@ export const TrackerService: GenService<{
     methodKind: "unary";
     input: typeof ListProjectsRequestSchema;
     output: typeof ListProjectsResponseSchema;
+  },
+  /**
+   * Says how work is filed in a project: its statuses, kinds of work, custom fields, labels, default assignee and lead. Read it before you set
+   * labels or fields.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.DescribeProject
+   */
+  describeProject: {
+    methodKind: "unary";
+    input: typeof DescribeProjectRequestSchema;
+    output: typeof DescribeProjectResponseSchema;
+  },
+  /**
+   * Changes what a project keeps for itself: declares labels (any seat may), renames or archives them, sets its custom fields, default
+   * assignee and target date (its lead or a person), or archives it (a person).
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.WriteProject
+   */
+  writeProject: {
+    methodKind: "unary";
+    input: typeof WriteProjectRequestSchema;
+    output: typeof WriteProjectResponseSchema;
+  },
+  /**
+   * Lists what happened to one item or in one project, the latest first: who changed what, when.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.TaskActivity
+   */
+  taskActivity: {
+    methodKind: "unary";
+    input: typeof TaskActivityRequestSchema;
+    output: typeof TaskActivityResponseSchema;
+  },
+  /**
+   * Lists what you have to do, all at once: your priorities, what is assigned to you, questions that wait for your answer, steps of
+   * checklists, what you help with and watch, and what no longer waits for anything.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.MyWork
+   */
+  myWork: {
+    methodKind: "unary";
+    input: typeof MyWorkRequestSchema;
+    output: typeof MyWorkResponseSchema;
+  },
+  /**
+   * Lists the files that a project keeps, by path.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.ListProjectFiles
+   */
+  listProjectFiles: {
+    methodKind: "unary";
+    input: typeof ListProjectFilesRequestSchema;
+    output: typeof ListProjectFilesResponseSchema;
+  },
+  /**
+   * Reads a part of a file of a project. Long files come in pages: go on at `next_offset`.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.ReadProjectFile
+   */
+  readProjectFile: {
+    methodKind: "unary";
+    input: typeof ReadProjectFileRequestSchema;
+    output: typeof ReadProjectFileResponseSchema;
+  },
+  /**
+   * Writes a file of a project, whole. Give `if_version` when you change what you read, so that nobody's change is lost.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.WriteProjectFile
+   */
+  writeProjectFile: {
+    methodKind: "unary";
+    input: typeof WriteProjectFileRequestSchema;
+    output: typeof WriteProjectFileResponseSchema;
+  },
+  /**
+   * Removes a file of a project. Its content is deleted; that it was there is remembered.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.RemoveProjectFile
+   */
+  removeProjectFile: {
+    methodKind: "unary";
+    input: typeof RemoveProjectFileRequestSchema;
+    output: typeof RemoveProjectFileResponseSchema;
+  },
+  /**
+   * Lists the saved views of a container.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.ListWorkViews
+   */
+  listWorkViews: {
+    methodKind: "unary";
+    input: typeof ListWorkViewsRequestSchema;
+    output: typeof ListWorkViewsResponseSchema;
+  },
+  /**
+   * Saves a view: a query and the shape to show it in. The query is read now, and refused when it cannot be.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.SaveWorkView
+   */
+  saveWorkView: {
+    methodKind: "unary";
+    input: typeof SaveWorkViewRequestSchema;
+    output: typeof SaveWorkViewResponseSchema;
+  },
+  /**
+   * Reads what a person keeps for themselves: what they have read and put off, their priorities and pins. Another's is shown to operators
+   * alone.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.GetPerson
+   */
+  getPerson: {
+    methodKind: "unary";
+    input: typeof GetPersonRequestSchema;
+    output: typeof GetPersonResponseSchema;
+  },
+  /**
+   * Lists what a person was told of, newest first.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.WorkInbox
+   */
+  workInbox: {
+    methodKind: "unary";
+    input: typeof WorkInboxRequestSchema;
+    output: typeof WorkInboxResponseSchema;
+  },
+  /**
+   * Says what you have read or want to see later. It is about your own inbox alone.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.MarkInbox
+   */
+  markInbox: {
+    methodKind: "unary";
+    input: typeof MarkInboxRequestSchema;
+    output: typeof MarkInboxResponseSchema;
+  },
+  /**
+   * Keeps views and items at hand for you. It is about your own record alone.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.SetPins
+   */
+  setPins: {
+    methodKind: "unary";
+    input: typeof SetPinsRequestSchema;
+    output: typeof SetPinsResponseSchema;
+  },
+  /**
+   * Sets what a person is to do first, as one whole order. Your own, your line's when you lead it, or anybody's when you are a person; an
+   * agent never sets another seat's.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.SetPriorities
+   */
+  setPriorities: {
+    methodKind: "unary";
+    input: typeof SetPrioritiesRequestSchema;
+    output: typeof SetPrioritiesResponseSchema;
+  },
+  /**
+   * Destroys an item for ever: its text, thread, history and files' links. What is part of it moves up. Only a person's own credential may,
+   * with the key typed again and a reason.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.PurgeWorkItem
+   */
+  purgeWorkItem: {
+    methodKind: "unary";
+    input: typeof PurgeWorkItemRequestSchema;
+    output: typeof PurgeWorkItemResponseSchema;
+  },
+  /**
+   * Brings items of another tracker in. Only a person's own credential may.
+   *
+   * @generated from rpc bullpen.tracker.v1.TrackerService.ImportWorkItems
+   */
+  importWorkItems: {
+    methodKind: "unary";
+    input: typeof ImportWorkItemsRequestSchema;
+    output: typeof ImportWorkItemsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_bullpen_tracker_v1_tracker_service, 0);
