@@ -36,6 +36,7 @@ func orgFromProto(c *companyv1.Company) (*org.Org, error) {
 		o.Seats = append(o.Seats, org.Seat{Handle: s.GetHandle(), Name: s.GetName(), Kind: s.GetKind(), Unit: s.GetUnitId()})
 	}
 	for _, u := range c.GetUnits() {
+		o.Units = append(o.Units, org.Unit{ID: u.GetUnitId(), Name: u.GetName(), Parent: u.GetParentId(), Lead: u.GetLead()})
 		if u.GetProject() != "" {
 			o.Projects = append(o.Projects, org.Project{Key: u.GetProject(), Name: u.GetName(), Purpose: u.GetPurpose(), Unit: u.GetUnitId(), Lead: u.GetLead()})
 		}

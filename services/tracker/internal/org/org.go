@@ -37,6 +37,8 @@ type Org struct {
 	Epoch    int32
 	Zone     *time.Location
 	Seats    []Seat
+	// Units are every unit, parents before children.
+	Units    []Unit
 	Projects []Project
 }
 
