@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"google.golang.org/protobuf/proto"
 
@@ -144,48 +143,6 @@ func queueCounts(batch *pgx.Batch, project string, from, to item.Group) {
 			todo_count = todo_count + ($3 = 0)::int - ($2 = 0)::int, active_count = active_count + ($3 = 1)::int - ($2 = 1)::int,
 			done_count = done_count + ($3 = 2)::int - ($2 = 2)::int, closed_count = closed_count + ($3 = 3)::int - ($2 = 3)::int
 		where key = $1`, project, int16(from), int16(to))
-}
-
-// InsertComment posts to an item's thread once per operation.
-func (s *Store) InsertComment(
-	ctx context.Context, op ops.Operation, result proto.Message, name string, c *Comment, answer func(*item.Item, ops.Position),
-) error {
-	replayed, err := ops.DoBatch(ctx, s.pool, op, result, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
-		i, sequence, lead, err := lock(ctx, tx, name)
-		if err != nil {
-			return nil, err
-		}
-		if err := answered(ctx, tx, i.ID, c.ReplyTo); err != nil {
-			return nil, err
-		}
-		for _, handle := range c.Mentions {
-			i.Watch(handle)
-		}
-		e := Event{Item: i, Change: i.Remark(c.Author, c.CreatedAt), Comment: c, Mentions: c.Mentions, Lead: lead, Position: position(sequence)}
-		batch := &pgx.Batch{}
-		queueUpdate(batch, i)
-		batch.Queue(`insert into comments (id, item_id, author, author_kind, author_seat, body, reply_to, mentions, turn_id, created_at)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			c.ID, i.ID, c.Author.Name, c.Author.Kind, c.Author.Seat, c.Body, c.ReplyTo, set(c.Mentions), c.Author.Turn, c.CreatedAt)
-		answer(i, e.Position)
-		return batch, s.record(ctx, batch, e, &c.ID)
-	})
-	return s.written(replayed, err)
-}
-
-// answered proves that the comment replied to stands in the same thread.
-func answered(ctx context.Context, tx pgx.Tx, itemID uuid.UUID, replyTo *uuid.UUID) error {
-	if replyTo == nil {
-		return nil
-	}
-	var there bool
-	if err := tx.QueryRow(ctx, `select exists (select from comments where id = $1 and item_id = $2)`, *replyTo, itemID).Scan(&there); err != nil {
-		return err
-	}
-	if !there {
-		return fault.New(fault.Invalid, "reply_to names no comment of this item: get_work_item shows them").WithField("reply_to")
-	}
-	return nil
 }
 
 // written wakes the relay after a commit that may have appended.
