@@ -520,7 +520,7 @@ type WriteProjectFileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Where it goes: segments parted by `/`.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// The content, whole.
+	// The content, whole; at most 7 MiB as written here. Larger files go through `UploadProjectFile`.
 	Content string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	// The project's key; your own unit's when left out.
 	Project string `protobuf:"bytes,3,opt,name=project,proto3" json:"project,omitempty"`
@@ -861,6 +861,354 @@ func (x *RemoveProjectFileResponse) GetPath() string {
 	return ""
 }
 
+// UploadProjectFileRequest is one part of a file that is sent in parts: first what it is, then its content in order.
+type UploadProjectFileRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The part.
+	//
+	// Types that are valid to be assigned to Part:
+	//
+	//	*UploadProjectFileRequest_Header
+	//	*UploadProjectFileRequest_Content
+	Part          isUploadProjectFileRequest_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UploadProjectFileRequest) Reset() {
+	*x = UploadProjectFileRequest{}
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UploadProjectFileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UploadProjectFileRequest) ProtoMessage() {}
+
+func (x *UploadProjectFileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UploadProjectFileRequest.ProtoReflect.Descriptor instead.
+func (*UploadProjectFileRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_file_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *UploadProjectFileRequest) GetPart() isUploadProjectFileRequest_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *UploadProjectFileRequest) GetHeader() *FileHeader {
+	if x != nil {
+		if x, ok := x.Part.(*UploadProjectFileRequest_Header); ok {
+			return x.Header
+		}
+	}
+	return nil
+}
+
+func (x *UploadProjectFileRequest) GetContent() []byte {
+	if x != nil {
+		if x, ok := x.Part.(*UploadProjectFileRequest_Content); ok {
+			return x.Content
+		}
+	}
+	return nil
+}
+
+type isUploadProjectFileRequest_Part interface {
+	isUploadProjectFileRequest_Part()
+}
+
+type UploadProjectFileRequest_Header struct {
+	// What the file is; once, before any content.
+	Header *FileHeader `protobuf:"bytes,1,opt,name=header,proto3,oneof"`
+}
+
+type UploadProjectFileRequest_Content struct {
+	// The next bytes.
+	Content []byte `protobuf:"bytes,2,opt,name=content,proto3,oneof"`
+}
+
+func (*UploadProjectFileRequest_Header) isUploadProjectFileRequest_Part() {}
+
+func (*UploadProjectFileRequest_Content) isUploadProjectFileRequest_Part() {}
+
+// FileHeader says what a file is.
+type FileHeader struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it goes: segments parted by `/`.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The project's key.
+	Project string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	// Its media type; by the path's extension when left out.
+	ContentType string `protobuf:"bytes,3,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
+	// The version that you read; refused when it is no longer the file's.
+	IfVersion     *int32 `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileHeader) Reset() {
+	*x = FileHeader{}
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileHeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileHeader) ProtoMessage() {}
+
+func (x *FileHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
+func (*FileHeader) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_file_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *FileHeader) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *FileHeader) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *FileHeader) GetContentType() string {
+	if x != nil {
+		return x.ContentType
+	}
+	return ""
+}
+
+func (x *FileHeader) GetIfVersion() int32 {
+	if x != nil && x.IfVersion != nil {
+		return *x.IfVersion
+	}
+	return 0
+}
+
+// UploadProjectFileResponse is the receipt of a file.
+type UploadProjectFileResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The receipt.
+	Receipt       *WriteProjectFileResponse `protobuf:"bytes,1,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UploadProjectFileResponse) Reset() {
+	*x = UploadProjectFileResponse{}
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UploadProjectFileResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UploadProjectFileResponse) ProtoMessage() {}
+
+func (x *UploadProjectFileResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UploadProjectFileResponse.ProtoReflect.Descriptor instead.
+func (*UploadProjectFileResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_file_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *UploadProjectFileResponse) GetReceipt() *WriteProjectFileResponse {
+	if x != nil {
+		return x.Receipt
+	}
+	return nil
+}
+
+// DownloadProjectFileRequest names a file.
+type DownloadProjectFileRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it is.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The project's key.
+	Project       string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DownloadProjectFileRequest) Reset() {
+	*x = DownloadProjectFileRequest{}
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DownloadProjectFileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DownloadProjectFileRequest) ProtoMessage() {}
+
+func (x *DownloadProjectFileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DownloadProjectFileRequest.ProtoReflect.Descriptor instead.
+func (*DownloadProjectFileRequest) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_file_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DownloadProjectFileRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *DownloadProjectFileRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+// DownloadProjectFileResponse is one part of a file: first what it is, then its content in order.
+type DownloadProjectFileResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The part.
+	//
+	// Types that are valid to be assigned to Part:
+	//
+	//	*DownloadProjectFileResponse_File
+	//	*DownloadProjectFileResponse_Content
+	Part          isDownloadProjectFileResponse_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DownloadProjectFileResponse) Reset() {
+	*x = DownloadProjectFileResponse{}
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DownloadProjectFileResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DownloadProjectFileResponse) ProtoMessage() {}
+
+func (x *DownloadProjectFileResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bullpen_tracker_v1_file_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DownloadProjectFileResponse.ProtoReflect.Descriptor instead.
+func (*DownloadProjectFileResponse) Descriptor() ([]byte, []int) {
+	return file_bullpen_tracker_v1_file_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DownloadProjectFileResponse) GetPart() isDownloadProjectFileResponse_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *DownloadProjectFileResponse) GetFile() *ProjectFile {
+	if x != nil {
+		if x, ok := x.Part.(*DownloadProjectFileResponse_File); ok {
+			return x.File
+		}
+	}
+	return nil
+}
+
+func (x *DownloadProjectFileResponse) GetContent() []byte {
+	if x != nil {
+		if x, ok := x.Part.(*DownloadProjectFileResponse_Content); ok {
+			return x.Content
+		}
+	}
+	return nil
+}
+
+type isDownloadProjectFileResponse_Part interface {
+	isDownloadProjectFileResponse_Part()
+}
+
+type DownloadProjectFileResponse_File struct {
+	// The file; once, before any content.
+	File *ProjectFile `protobuf:"bytes,1,opt,name=file,proto3,oneof"`
+}
+
+type DownloadProjectFileResponse_Content struct {
+	// The next bytes.
+	Content []byte `protobuf:"bytes,2,opt,name=content,proto3,oneof"`
+}
+
+func (*DownloadProjectFileResponse_File) isDownloadProjectFileResponse_Part() {}
+
+func (*DownloadProjectFileResponse_Content) isDownloadProjectFileResponse_Part() {}
+
 var File_bullpen_tracker_v1_file_proto protoreflect.FileDescriptor
 
 const file_bullpen_tracker_v1_file_proto_rawDesc = "" +
@@ -913,11 +1261,12 @@ const file_bullpen_tracker_v1_file_proto_rawDesc = "" +
 	"\vnext_offset\x18\x06 \x01(\x01R\n" +
 	"nextOffset\x12\x1c\n" +
 	"\ttruncated\x18\a \x01(\bR\ttruncated\x12\x12\n" +
-	"\x04note\x18\b \x01(\tR\x04note\"\x9f\x02\n" +
+	"\x04note\x18\b \x01(\tR\x04note\"\xab\x02\n" +
 	"\x17WriteProjectFileRequest\x12\x1e\n" +
 	"\x04path\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12\x18\n" +
-	"\acontent\x18\x02 \x01(\tR\acontent\x12!\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12$\n" +
+	"\acontent\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05(\x80\x80\xc0\x03R\acontent\x12!\n" +
 	"\aproject\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18 R\aproject\x12>\n" +
 	"\bencoding\x18\x04 \x01(\tB\"\xbaH\x13\xd8\x01\x01r\x0eR\x04textR\x06base64\xca\xf3\x18\b\n" +
 	"\x06\"text\"R\bencoding\x12+\n" +
@@ -946,7 +1295,30 @@ const file_bullpen_tracker_v1_file_proto_rawDesc = "" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x18\n" +
 	"\aproject\x18\x04 \x01(\tR\aproject\x12\x12\n" +
-	"\x04path\x18\x05 \x01(\tR\x04pathB\xcc\x01\n" +
+	"\x04path\x18\x05 \x01(\tR\x04path\"\x8a\x01\n" +
+	"\x18UploadProjectFileRequest\x128\n" +
+	"\x06header\x18\x01 \x01(\v2\x1e.bullpen.tracker.v1.FileHeaderH\x00R\x06header\x12%\n" +
+	"\acontent\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@H\x00R\acontentB\r\n" +
+	"\x04part\x12\x05\xbaH\x02\b\x01\"\xba\x01\n" +
+	"\n" +
+	"FileHeader\x12\x1e\n" +
+	"\x04path\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12#\n" +
+	"\aproject\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18 R\aproject\x12+\n" +
+	"\fcontent_type\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xff\x01R\vcontentType\x12+\n" +
+	"\n" +
+	"if_version\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02 \x00H\x00R\tifVersion\x88\x01\x01B\r\n" +
+	"\v_if_version\"c\n" +
+	"\x19UploadProjectFileResponse\x12F\n" +
+	"\areceipt\x18\x01 \x01(\v2,.bullpen.tracker.v1.WriteProjectFileResponseR\areceipt\"a\n" +
+	"\x1aDownloadProjectFileRequest\x12\x1e\n" +
+	"\x04path\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04path\x12#\n" +
+	"\aproject\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18 R\aproject\"x\n" +
+	"\x1bDownloadProjectFileResponse\x125\n" +
+	"\x04file\x18\x01 \x01(\v2\x1f.bullpen.tracker.v1.ProjectFileH\x00R\x04file\x12\x1a\n" +
+	"\acontent\x18\x02 \x01(\fH\x00R\acontentB\x06\n" +
+	"\x04partB\xcc\x01\n" +
 	"\x16com.bullpen.tracker.v1B\tFileProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1;trackerv1\xa2\x02\x03BTX\xaa\x02\x12Bullpen.Tracker.V1\xca\x02\x12Bullpen\\Tracker\\V1\xe2\x02\x1eBullpen\\Tracker\\V1\\GPBMetadata\xea\x02\x14Bullpen::Tracker::V1b\x06proto3"
 
 var (
@@ -961,29 +1333,37 @@ func file_bullpen_tracker_v1_file_proto_rawDescGZIP() []byte {
 	return file_bullpen_tracker_v1_file_proto_rawDescData
 }
 
-var file_bullpen_tracker_v1_file_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_bullpen_tracker_v1_file_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_bullpen_tracker_v1_file_proto_goTypes = []any{
-	(*ProjectFile)(nil),               // 0: bullpen.tracker.v1.ProjectFile
-	(*ListProjectFilesRequest)(nil),   // 1: bullpen.tracker.v1.ListProjectFilesRequest
-	(*ListProjectFilesResponse)(nil),  // 2: bullpen.tracker.v1.ListProjectFilesResponse
-	(*ReadProjectFileRequest)(nil),    // 3: bullpen.tracker.v1.ReadProjectFileRequest
-	(*ReadProjectFileResponse)(nil),   // 4: bullpen.tracker.v1.ReadProjectFileResponse
-	(*WriteProjectFileRequest)(nil),   // 5: bullpen.tracker.v1.WriteProjectFileRequest
-	(*WriteProjectFileResponse)(nil),  // 6: bullpen.tracker.v1.WriteProjectFileResponse
-	(*RemoveProjectFileRequest)(nil),  // 7: bullpen.tracker.v1.RemoveProjectFileRequest
-	(*RemoveProjectFileResponse)(nil), // 8: bullpen.tracker.v1.RemoveProjectFileResponse
-	(*timestamppb.Timestamp)(nil),     // 9: google.protobuf.Timestamp
+	(*ProjectFile)(nil),                 // 0: bullpen.tracker.v1.ProjectFile
+	(*ListProjectFilesRequest)(nil),     // 1: bullpen.tracker.v1.ListProjectFilesRequest
+	(*ListProjectFilesResponse)(nil),    // 2: bullpen.tracker.v1.ListProjectFilesResponse
+	(*ReadProjectFileRequest)(nil),      // 3: bullpen.tracker.v1.ReadProjectFileRequest
+	(*ReadProjectFileResponse)(nil),     // 4: bullpen.tracker.v1.ReadProjectFileResponse
+	(*WriteProjectFileRequest)(nil),     // 5: bullpen.tracker.v1.WriteProjectFileRequest
+	(*WriteProjectFileResponse)(nil),    // 6: bullpen.tracker.v1.WriteProjectFileResponse
+	(*RemoveProjectFileRequest)(nil),    // 7: bullpen.tracker.v1.RemoveProjectFileRequest
+	(*RemoveProjectFileResponse)(nil),   // 8: bullpen.tracker.v1.RemoveProjectFileResponse
+	(*UploadProjectFileRequest)(nil),    // 9: bullpen.tracker.v1.UploadProjectFileRequest
+	(*FileHeader)(nil),                  // 10: bullpen.tracker.v1.FileHeader
+	(*UploadProjectFileResponse)(nil),   // 11: bullpen.tracker.v1.UploadProjectFileResponse
+	(*DownloadProjectFileRequest)(nil),  // 12: bullpen.tracker.v1.DownloadProjectFileRequest
+	(*DownloadProjectFileResponse)(nil), // 13: bullpen.tracker.v1.DownloadProjectFileResponse
+	(*timestamppb.Timestamp)(nil),       // 14: google.protobuf.Timestamp
 }
 var file_bullpen_tracker_v1_file_proto_depIdxs = []int32{
-	9, // 0: bullpen.tracker.v1.ProjectFile.create_time:type_name -> google.protobuf.Timestamp
-	9, // 1: bullpen.tracker.v1.ProjectFile.update_time:type_name -> google.protobuf.Timestamp
-	0, // 2: bullpen.tracker.v1.ListProjectFilesResponse.files:type_name -> bullpen.tracker.v1.ProjectFile
-	0, // 3: bullpen.tracker.v1.ReadProjectFileResponse.file:type_name -> bullpen.tracker.v1.ProjectFile
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	14, // 0: bullpen.tracker.v1.ProjectFile.create_time:type_name -> google.protobuf.Timestamp
+	14, // 1: bullpen.tracker.v1.ProjectFile.update_time:type_name -> google.protobuf.Timestamp
+	0,  // 2: bullpen.tracker.v1.ListProjectFilesResponse.files:type_name -> bullpen.tracker.v1.ProjectFile
+	0,  // 3: bullpen.tracker.v1.ReadProjectFileResponse.file:type_name -> bullpen.tracker.v1.ProjectFile
+	10, // 4: bullpen.tracker.v1.UploadProjectFileRequest.header:type_name -> bullpen.tracker.v1.FileHeader
+	6,  // 5: bullpen.tracker.v1.UploadProjectFileResponse.receipt:type_name -> bullpen.tracker.v1.WriteProjectFileResponse
+	0,  // 6: bullpen.tracker.v1.DownloadProjectFileResponse.file:type_name -> bullpen.tracker.v1.ProjectFile
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_tracker_v1_file_proto_init() }
@@ -993,13 +1373,22 @@ func file_bullpen_tracker_v1_file_proto_init() {
 	}
 	file_bullpen_tracker_v1_file_proto_msgTypes[5].OneofWrappers = []any{}
 	file_bullpen_tracker_v1_file_proto_msgTypes[7].OneofWrappers = []any{}
+	file_bullpen_tracker_v1_file_proto_msgTypes[9].OneofWrappers = []any{
+		(*UploadProjectFileRequest_Header)(nil),
+		(*UploadProjectFileRequest_Content)(nil),
+	}
+	file_bullpen_tracker_v1_file_proto_msgTypes[10].OneofWrappers = []any{}
+	file_bullpen_tracker_v1_file_proto_msgTypes[13].OneofWrappers = []any{
+		(*DownloadProjectFileResponse_File)(nil),
+		(*DownloadProjectFileResponse_Content)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_tracker_v1_file_proto_rawDesc), len(file_bullpen_tracker_v1_file_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -3389,7 +3389,7 @@ const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12\x19\n" +
-	"\bmoved_up\x18\x04 \x01(\x05R\amovedUp2\xd7&\n" +
+	"\bmoved_up\x18\x04 \x01(\x05R\amovedUp2\xc5(\n" +
 	"\x0eTrackerService\x12\xa3\x01\n" +
 	"\x0eCreateWorkItem\x12).bullpen.tracker.v1.CreateWorkItemRequest\x1a*.bullpen.tracker.v1.CreateWorkItemResponse\":\xca\xf3\x186\n" +
 	"\x10create_work_item\x12\x02\x01\x02\x18\x00 \x00(\x000\x01:\x04workB\x0etracker:nativeP\x01\x12\x92\x01\n" +
@@ -3454,7 +3454,9 @@ const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"\bset_pins\x12\x01\x02\x18\x00 \x00(\x000\x00B\x0etracker:nativeP\x01\x12\x97\x01\n" +
 	"\rSetPriorities\x12(.bullpen.tracker.v1.SetPrioritiesRequest\x1a).bullpen.tracker.v1.SetPrioritiesResponse\"1\xca\xf3\x18-\n" +
 	"\x0eset_priorities\x12\x01\x02\x18\x00 \x00(\x000\x01B\x0etracker:nativeP\x01\x12d\n" +
-	"\rPurgeWorkItem\x12(.bullpen.tracker.v1.PurgeWorkItemRequest\x1a).bullpen.tracker.v1.PurgeWorkItemResponse\x12j\n" +
+	"\rPurgeWorkItem\x12(.bullpen.tracker.v1.PurgeWorkItemRequest\x1a).bullpen.tracker.v1.PurgeWorkItemResponse\x12r\n" +
+	"\x11UploadProjectFile\x12,.bullpen.tracker.v1.UploadProjectFileRequest\x1a-.bullpen.tracker.v1.UploadProjectFileResponse(\x01\x12x\n" +
+	"\x13DownloadProjectFile\x12..bullpen.tracker.v1.DownloadProjectFileRequest\x1a/.bullpen.tracker.v1.DownloadProjectFileResponse0\x01\x12j\n" +
 	"\x0fImportWorkItems\x12*.bullpen.tracker.v1.ImportWorkItemsRequest\x1a+.bullpen.tracker.v1.ImportWorkItemsResponseB\xd6\x01\n" +
 	"\x16com.bullpen.tracker.v1B\x13TrackerServiceProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1;trackerv1\xa2\x02\x03BTX\xaa\x02\x12Bullpen.Tracker.V1\xca\x02\x12Bullpen\\Tracker\\V1\xe2\x02\x1eBullpen\\Tracker\\V1\\GPBMetadata\xea\x02\x14Bullpen::Tracker::V1b\x06proto3"
 
@@ -3472,89 +3474,93 @@ func file_bullpen_tracker_v1_tracker_service_proto_rawDescGZIP() []byte {
 
 var file_bullpen_tracker_v1_tracker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_bullpen_tracker_v1_tracker_service_proto_goTypes = []any{
-	(*CreateWorkItemRequest)(nil),      // 0: bullpen.tracker.v1.CreateWorkItemRequest
-	(*CreateWorkItemResponse)(nil),     // 1: bullpen.tracker.v1.CreateWorkItemResponse
-	(*SimilarItem)(nil),                // 2: bullpen.tracker.v1.SimilarItem
-	(*GetWorkItemRequest)(nil),         // 3: bullpen.tracker.v1.GetWorkItemRequest
-	(*GetWorkItemResponse)(nil),        // 4: bullpen.tracker.v1.GetWorkItemResponse
-	(*ItemField)(nil),                  // 5: bullpen.tracker.v1.ItemField
-	(*ItemUnits)(nil),                  // 6: bullpen.tracker.v1.ItemUnits
-	(*ItemUnit)(nil),                   // 7: bullpen.tracker.v1.ItemUnit
-	(*ListWorkItemsRequest)(nil),       // 8: bullpen.tracker.v1.ListWorkItemsRequest
-	(*ListWorkItemsResponse)(nil),      // 9: bullpen.tracker.v1.ListWorkItemsResponse
-	(*SearchWorkItemsRequest)(nil),     // 10: bullpen.tracker.v1.SearchWorkItemsRequest
-	(*SearchWorkItemsResponse)(nil),    // 11: bullpen.tracker.v1.SearchWorkItemsResponse
-	(*WorkMatch)(nil),                  // 12: bullpen.tracker.v1.WorkMatch
-	(*UpdateWorkItemRequest)(nil),      // 13: bullpen.tracker.v1.UpdateWorkItemRequest
-	(*UpdateWorkItemResponse)(nil),     // 14: bullpen.tracker.v1.UpdateWorkItemResponse
-	(*ClaimWorkItemRequest)(nil),       // 15: bullpen.tracker.v1.ClaimWorkItemRequest
-	(*ClaimWorkItemResponse)(nil),      // 16: bullpen.tracker.v1.ClaimWorkItemResponse
-	(*CommentOnWorkItemRequest)(nil),   // 17: bullpen.tracker.v1.CommentOnWorkItemRequest
-	(*CommentOnWorkItemResponse)(nil),  // 18: bullpen.tracker.v1.CommentOnWorkItemResponse
-	(*MergeWorkItemRequest)(nil),       // 19: bullpen.tracker.v1.MergeWorkItemRequest
-	(*MergeWorkItemResponse)(nil),      // 20: bullpen.tracker.v1.MergeWorkItemResponse
-	(*MoveWorkItemRequest)(nil),        // 21: bullpen.tracker.v1.MoveWorkItemRequest
-	(*MoveWorkItemResponse)(nil),       // 22: bullpen.tracker.v1.MoveWorkItemResponse
-	(*RemoveWorkItemRequest)(nil),      // 23: bullpen.tracker.v1.RemoveWorkItemRequest
-	(*RemoveWorkItemResponse)(nil),     // 24: bullpen.tracker.v1.RemoveWorkItemResponse
-	(*RestoreWorkItemRequest)(nil),     // 25: bullpen.tracker.v1.RestoreWorkItemRequest
-	(*RestoreWorkItemResponse)(nil),    // 26: bullpen.tracker.v1.RestoreWorkItemResponse
-	(*PurgeWorkItemRequest)(nil),       // 27: bullpen.tracker.v1.PurgeWorkItemRequest
-	(*PurgeWorkItemResponse)(nil),      // 28: bullpen.tracker.v1.PurgeWorkItemResponse
-	(*structpb.Struct)(nil),            // 29: google.protobuf.Struct
-	(*Decision)(nil),                   // 30: bullpen.tracker.v1.Decision
-	(*WorkItem)(nil),                   // 31: bullpen.tracker.v1.WorkItem
-	(*Comment)(nil),                    // 32: bullpen.tracker.v1.Comment
-	(*Change)(nil),                     // 33: bullpen.tracker.v1.Change
-	(*Relation)(nil),                   // 34: bullpen.tracker.v1.Relation
-	(*ItemName)(nil),                   // 35: bullpen.tracker.v1.ItemName
-	(*structpb.Value)(nil),             // 36: google.protobuf.Value
-	(*WorkQuery)(nil),                  // 37: bullpen.tracker.v1.WorkQuery
-	(*Total)(nil),                      // 38: bullpen.tracker.v1.Total
-	(*ItemGroup)(nil),                  // 39: bullpen.tracker.v1.ItemGroup
-	(*ChecklistGesture)(nil),           // 40: bullpen.tracker.v1.ChecklistGesture
-	(*SetChange)(nil),                  // 41: bullpen.tracker.v1.SetChange
-	(*timestamppb.Timestamp)(nil),      // 42: google.protobuf.Timestamp
-	(*PlaceWorkItemRequest)(nil),       // 43: bullpen.tracker.v1.PlaceWorkItemRequest
-	(*GetWorkCatalogueRequest)(nil),    // 44: bullpen.tracker.v1.GetWorkCatalogueRequest
-	(*WriteWorkCatalogueRequest)(nil),  // 45: bullpen.tracker.v1.WriteWorkCatalogueRequest
-	(*ListProjectsRequest)(nil),        // 46: bullpen.tracker.v1.ListProjectsRequest
-	(*DescribeProjectRequest)(nil),     // 47: bullpen.tracker.v1.DescribeProjectRequest
-	(*WriteProjectRequest)(nil),        // 48: bullpen.tracker.v1.WriteProjectRequest
-	(*TaskActivityRequest)(nil),        // 49: bullpen.tracker.v1.TaskActivityRequest
-	(*MyWorkRequest)(nil),              // 50: bullpen.tracker.v1.MyWorkRequest
-	(*ListProjectFilesRequest)(nil),    // 51: bullpen.tracker.v1.ListProjectFilesRequest
-	(*ReadProjectFileRequest)(nil),     // 52: bullpen.tracker.v1.ReadProjectFileRequest
-	(*WriteProjectFileRequest)(nil),    // 53: bullpen.tracker.v1.WriteProjectFileRequest
-	(*RemoveProjectFileRequest)(nil),   // 54: bullpen.tracker.v1.RemoveProjectFileRequest
-	(*ListWorkViewsRequest)(nil),       // 55: bullpen.tracker.v1.ListWorkViewsRequest
-	(*SaveWorkViewRequest)(nil),        // 56: bullpen.tracker.v1.SaveWorkViewRequest
-	(*GetPersonRequest)(nil),           // 57: bullpen.tracker.v1.GetPersonRequest
-	(*WorkInboxRequest)(nil),           // 58: bullpen.tracker.v1.WorkInboxRequest
-	(*MarkInboxRequest)(nil),           // 59: bullpen.tracker.v1.MarkInboxRequest
-	(*SetPinsRequest)(nil),             // 60: bullpen.tracker.v1.SetPinsRequest
-	(*SetPrioritiesRequest)(nil),       // 61: bullpen.tracker.v1.SetPrioritiesRequest
-	(*ImportWorkItemsRequest)(nil),     // 62: bullpen.tracker.v1.ImportWorkItemsRequest
-	(*PlaceWorkItemResponse)(nil),      // 63: bullpen.tracker.v1.PlaceWorkItemResponse
-	(*GetWorkCatalogueResponse)(nil),   // 64: bullpen.tracker.v1.GetWorkCatalogueResponse
-	(*WriteWorkCatalogueResponse)(nil), // 65: bullpen.tracker.v1.WriteWorkCatalogueResponse
-	(*ListProjectsResponse)(nil),       // 66: bullpen.tracker.v1.ListProjectsResponse
-	(*DescribeProjectResponse)(nil),    // 67: bullpen.tracker.v1.DescribeProjectResponse
-	(*WriteProjectResponse)(nil),       // 68: bullpen.tracker.v1.WriteProjectResponse
-	(*TaskActivityResponse)(nil),       // 69: bullpen.tracker.v1.TaskActivityResponse
-	(*MyWorkResponse)(nil),             // 70: bullpen.tracker.v1.MyWorkResponse
-	(*ListProjectFilesResponse)(nil),   // 71: bullpen.tracker.v1.ListProjectFilesResponse
-	(*ReadProjectFileResponse)(nil),    // 72: bullpen.tracker.v1.ReadProjectFileResponse
-	(*WriteProjectFileResponse)(nil),   // 73: bullpen.tracker.v1.WriteProjectFileResponse
-	(*RemoveProjectFileResponse)(nil),  // 74: bullpen.tracker.v1.RemoveProjectFileResponse
-	(*ListWorkViewsResponse)(nil),      // 75: bullpen.tracker.v1.ListWorkViewsResponse
-	(*SaveWorkViewResponse)(nil),       // 76: bullpen.tracker.v1.SaveWorkViewResponse
-	(*GetPersonResponse)(nil),          // 77: bullpen.tracker.v1.GetPersonResponse
-	(*WorkInboxResponse)(nil),          // 78: bullpen.tracker.v1.WorkInboxResponse
-	(*MarkInboxResponse)(nil),          // 79: bullpen.tracker.v1.MarkInboxResponse
-	(*SetPinsResponse)(nil),            // 80: bullpen.tracker.v1.SetPinsResponse
-	(*SetPrioritiesResponse)(nil),      // 81: bullpen.tracker.v1.SetPrioritiesResponse
-	(*ImportWorkItemsResponse)(nil),    // 82: bullpen.tracker.v1.ImportWorkItemsResponse
+	(*CreateWorkItemRequest)(nil),       // 0: bullpen.tracker.v1.CreateWorkItemRequest
+	(*CreateWorkItemResponse)(nil),      // 1: bullpen.tracker.v1.CreateWorkItemResponse
+	(*SimilarItem)(nil),                 // 2: bullpen.tracker.v1.SimilarItem
+	(*GetWorkItemRequest)(nil),          // 3: bullpen.tracker.v1.GetWorkItemRequest
+	(*GetWorkItemResponse)(nil),         // 4: bullpen.tracker.v1.GetWorkItemResponse
+	(*ItemField)(nil),                   // 5: bullpen.tracker.v1.ItemField
+	(*ItemUnits)(nil),                   // 6: bullpen.tracker.v1.ItemUnits
+	(*ItemUnit)(nil),                    // 7: bullpen.tracker.v1.ItemUnit
+	(*ListWorkItemsRequest)(nil),        // 8: bullpen.tracker.v1.ListWorkItemsRequest
+	(*ListWorkItemsResponse)(nil),       // 9: bullpen.tracker.v1.ListWorkItemsResponse
+	(*SearchWorkItemsRequest)(nil),      // 10: bullpen.tracker.v1.SearchWorkItemsRequest
+	(*SearchWorkItemsResponse)(nil),     // 11: bullpen.tracker.v1.SearchWorkItemsResponse
+	(*WorkMatch)(nil),                   // 12: bullpen.tracker.v1.WorkMatch
+	(*UpdateWorkItemRequest)(nil),       // 13: bullpen.tracker.v1.UpdateWorkItemRequest
+	(*UpdateWorkItemResponse)(nil),      // 14: bullpen.tracker.v1.UpdateWorkItemResponse
+	(*ClaimWorkItemRequest)(nil),        // 15: bullpen.tracker.v1.ClaimWorkItemRequest
+	(*ClaimWorkItemResponse)(nil),       // 16: bullpen.tracker.v1.ClaimWorkItemResponse
+	(*CommentOnWorkItemRequest)(nil),    // 17: bullpen.tracker.v1.CommentOnWorkItemRequest
+	(*CommentOnWorkItemResponse)(nil),   // 18: bullpen.tracker.v1.CommentOnWorkItemResponse
+	(*MergeWorkItemRequest)(nil),        // 19: bullpen.tracker.v1.MergeWorkItemRequest
+	(*MergeWorkItemResponse)(nil),       // 20: bullpen.tracker.v1.MergeWorkItemResponse
+	(*MoveWorkItemRequest)(nil),         // 21: bullpen.tracker.v1.MoveWorkItemRequest
+	(*MoveWorkItemResponse)(nil),        // 22: bullpen.tracker.v1.MoveWorkItemResponse
+	(*RemoveWorkItemRequest)(nil),       // 23: bullpen.tracker.v1.RemoveWorkItemRequest
+	(*RemoveWorkItemResponse)(nil),      // 24: bullpen.tracker.v1.RemoveWorkItemResponse
+	(*RestoreWorkItemRequest)(nil),      // 25: bullpen.tracker.v1.RestoreWorkItemRequest
+	(*RestoreWorkItemResponse)(nil),     // 26: bullpen.tracker.v1.RestoreWorkItemResponse
+	(*PurgeWorkItemRequest)(nil),        // 27: bullpen.tracker.v1.PurgeWorkItemRequest
+	(*PurgeWorkItemResponse)(nil),       // 28: bullpen.tracker.v1.PurgeWorkItemResponse
+	(*structpb.Struct)(nil),             // 29: google.protobuf.Struct
+	(*Decision)(nil),                    // 30: bullpen.tracker.v1.Decision
+	(*WorkItem)(nil),                    // 31: bullpen.tracker.v1.WorkItem
+	(*Comment)(nil),                     // 32: bullpen.tracker.v1.Comment
+	(*Change)(nil),                      // 33: bullpen.tracker.v1.Change
+	(*Relation)(nil),                    // 34: bullpen.tracker.v1.Relation
+	(*ItemName)(nil),                    // 35: bullpen.tracker.v1.ItemName
+	(*structpb.Value)(nil),              // 36: google.protobuf.Value
+	(*WorkQuery)(nil),                   // 37: bullpen.tracker.v1.WorkQuery
+	(*Total)(nil),                       // 38: bullpen.tracker.v1.Total
+	(*ItemGroup)(nil),                   // 39: bullpen.tracker.v1.ItemGroup
+	(*ChecklistGesture)(nil),            // 40: bullpen.tracker.v1.ChecklistGesture
+	(*SetChange)(nil),                   // 41: bullpen.tracker.v1.SetChange
+	(*timestamppb.Timestamp)(nil),       // 42: google.protobuf.Timestamp
+	(*PlaceWorkItemRequest)(nil),        // 43: bullpen.tracker.v1.PlaceWorkItemRequest
+	(*GetWorkCatalogueRequest)(nil),     // 44: bullpen.tracker.v1.GetWorkCatalogueRequest
+	(*WriteWorkCatalogueRequest)(nil),   // 45: bullpen.tracker.v1.WriteWorkCatalogueRequest
+	(*ListProjectsRequest)(nil),         // 46: bullpen.tracker.v1.ListProjectsRequest
+	(*DescribeProjectRequest)(nil),      // 47: bullpen.tracker.v1.DescribeProjectRequest
+	(*WriteProjectRequest)(nil),         // 48: bullpen.tracker.v1.WriteProjectRequest
+	(*TaskActivityRequest)(nil),         // 49: bullpen.tracker.v1.TaskActivityRequest
+	(*MyWorkRequest)(nil),               // 50: bullpen.tracker.v1.MyWorkRequest
+	(*ListProjectFilesRequest)(nil),     // 51: bullpen.tracker.v1.ListProjectFilesRequest
+	(*ReadProjectFileRequest)(nil),      // 52: bullpen.tracker.v1.ReadProjectFileRequest
+	(*WriteProjectFileRequest)(nil),     // 53: bullpen.tracker.v1.WriteProjectFileRequest
+	(*RemoveProjectFileRequest)(nil),    // 54: bullpen.tracker.v1.RemoveProjectFileRequest
+	(*ListWorkViewsRequest)(nil),        // 55: bullpen.tracker.v1.ListWorkViewsRequest
+	(*SaveWorkViewRequest)(nil),         // 56: bullpen.tracker.v1.SaveWorkViewRequest
+	(*GetPersonRequest)(nil),            // 57: bullpen.tracker.v1.GetPersonRequest
+	(*WorkInboxRequest)(nil),            // 58: bullpen.tracker.v1.WorkInboxRequest
+	(*MarkInboxRequest)(nil),            // 59: bullpen.tracker.v1.MarkInboxRequest
+	(*SetPinsRequest)(nil),              // 60: bullpen.tracker.v1.SetPinsRequest
+	(*SetPrioritiesRequest)(nil),        // 61: bullpen.tracker.v1.SetPrioritiesRequest
+	(*UploadProjectFileRequest)(nil),    // 62: bullpen.tracker.v1.UploadProjectFileRequest
+	(*DownloadProjectFileRequest)(nil),  // 63: bullpen.tracker.v1.DownloadProjectFileRequest
+	(*ImportWorkItemsRequest)(nil),      // 64: bullpen.tracker.v1.ImportWorkItemsRequest
+	(*PlaceWorkItemResponse)(nil),       // 65: bullpen.tracker.v1.PlaceWorkItemResponse
+	(*GetWorkCatalogueResponse)(nil),    // 66: bullpen.tracker.v1.GetWorkCatalogueResponse
+	(*WriteWorkCatalogueResponse)(nil),  // 67: bullpen.tracker.v1.WriteWorkCatalogueResponse
+	(*ListProjectsResponse)(nil),        // 68: bullpen.tracker.v1.ListProjectsResponse
+	(*DescribeProjectResponse)(nil),     // 69: bullpen.tracker.v1.DescribeProjectResponse
+	(*WriteProjectResponse)(nil),        // 70: bullpen.tracker.v1.WriteProjectResponse
+	(*TaskActivityResponse)(nil),        // 71: bullpen.tracker.v1.TaskActivityResponse
+	(*MyWorkResponse)(nil),              // 72: bullpen.tracker.v1.MyWorkResponse
+	(*ListProjectFilesResponse)(nil),    // 73: bullpen.tracker.v1.ListProjectFilesResponse
+	(*ReadProjectFileResponse)(nil),     // 74: bullpen.tracker.v1.ReadProjectFileResponse
+	(*WriteProjectFileResponse)(nil),    // 75: bullpen.tracker.v1.WriteProjectFileResponse
+	(*RemoveProjectFileResponse)(nil),   // 76: bullpen.tracker.v1.RemoveProjectFileResponse
+	(*ListWorkViewsResponse)(nil),       // 77: bullpen.tracker.v1.ListWorkViewsResponse
+	(*SaveWorkViewResponse)(nil),        // 78: bullpen.tracker.v1.SaveWorkViewResponse
+	(*GetPersonResponse)(nil),           // 79: bullpen.tracker.v1.GetPersonResponse
+	(*WorkInboxResponse)(nil),           // 80: bullpen.tracker.v1.WorkInboxResponse
+	(*MarkInboxResponse)(nil),           // 81: bullpen.tracker.v1.MarkInboxResponse
+	(*SetPinsResponse)(nil),             // 82: bullpen.tracker.v1.SetPinsResponse
+	(*SetPrioritiesResponse)(nil),       // 83: bullpen.tracker.v1.SetPrioritiesResponse
+	(*UploadProjectFileResponse)(nil),   // 84: bullpen.tracker.v1.UploadProjectFileResponse
+	(*DownloadProjectFileResponse)(nil), // 85: bullpen.tracker.v1.DownloadProjectFileResponse
+	(*ImportWorkItemsResponse)(nil),     // 86: bullpen.tracker.v1.ImportWorkItemsResponse
 }
 var file_bullpen_tracker_v1_tracker_service_proto_depIdxs = []int32{
 	29, // 0: bullpen.tracker.v1.CreateWorkItemRequest.fields:type_name -> google.protobuf.Struct
@@ -3619,41 +3625,45 @@ var file_bullpen_tracker_v1_tracker_service_proto_depIdxs = []int32{
 	60, // 59: bullpen.tracker.v1.TrackerService.SetPins:input_type -> bullpen.tracker.v1.SetPinsRequest
 	61, // 60: bullpen.tracker.v1.TrackerService.SetPriorities:input_type -> bullpen.tracker.v1.SetPrioritiesRequest
 	27, // 61: bullpen.tracker.v1.TrackerService.PurgeWorkItem:input_type -> bullpen.tracker.v1.PurgeWorkItemRequest
-	62, // 62: bullpen.tracker.v1.TrackerService.ImportWorkItems:input_type -> bullpen.tracker.v1.ImportWorkItemsRequest
-	1,  // 63: bullpen.tracker.v1.TrackerService.CreateWorkItem:output_type -> bullpen.tracker.v1.CreateWorkItemResponse
-	4,  // 64: bullpen.tracker.v1.TrackerService.GetWorkItem:output_type -> bullpen.tracker.v1.GetWorkItemResponse
-	9,  // 65: bullpen.tracker.v1.TrackerService.ListWorkItems:output_type -> bullpen.tracker.v1.ListWorkItemsResponse
-	11, // 66: bullpen.tracker.v1.TrackerService.SearchWorkItems:output_type -> bullpen.tracker.v1.SearchWorkItemsResponse
-	14, // 67: bullpen.tracker.v1.TrackerService.UpdateWorkItem:output_type -> bullpen.tracker.v1.UpdateWorkItemResponse
-	16, // 68: bullpen.tracker.v1.TrackerService.ClaimWorkItem:output_type -> bullpen.tracker.v1.ClaimWorkItemResponse
-	18, // 69: bullpen.tracker.v1.TrackerService.CommentOnWorkItem:output_type -> bullpen.tracker.v1.CommentOnWorkItemResponse
-	20, // 70: bullpen.tracker.v1.TrackerService.MergeWorkItem:output_type -> bullpen.tracker.v1.MergeWorkItemResponse
-	22, // 71: bullpen.tracker.v1.TrackerService.MoveWorkItem:output_type -> bullpen.tracker.v1.MoveWorkItemResponse
-	24, // 72: bullpen.tracker.v1.TrackerService.RemoveWorkItem:output_type -> bullpen.tracker.v1.RemoveWorkItemResponse
-	26, // 73: bullpen.tracker.v1.TrackerService.RestoreWorkItem:output_type -> bullpen.tracker.v1.RestoreWorkItemResponse
-	63, // 74: bullpen.tracker.v1.TrackerService.PlaceWorkItem:output_type -> bullpen.tracker.v1.PlaceWorkItemResponse
-	64, // 75: bullpen.tracker.v1.TrackerService.GetWorkCatalogue:output_type -> bullpen.tracker.v1.GetWorkCatalogueResponse
-	65, // 76: bullpen.tracker.v1.TrackerService.WriteWorkCatalogue:output_type -> bullpen.tracker.v1.WriteWorkCatalogueResponse
-	66, // 77: bullpen.tracker.v1.TrackerService.ListProjects:output_type -> bullpen.tracker.v1.ListProjectsResponse
-	67, // 78: bullpen.tracker.v1.TrackerService.DescribeProject:output_type -> bullpen.tracker.v1.DescribeProjectResponse
-	68, // 79: bullpen.tracker.v1.TrackerService.WriteProject:output_type -> bullpen.tracker.v1.WriteProjectResponse
-	69, // 80: bullpen.tracker.v1.TrackerService.TaskActivity:output_type -> bullpen.tracker.v1.TaskActivityResponse
-	70, // 81: bullpen.tracker.v1.TrackerService.MyWork:output_type -> bullpen.tracker.v1.MyWorkResponse
-	71, // 82: bullpen.tracker.v1.TrackerService.ListProjectFiles:output_type -> bullpen.tracker.v1.ListProjectFilesResponse
-	72, // 83: bullpen.tracker.v1.TrackerService.ReadProjectFile:output_type -> bullpen.tracker.v1.ReadProjectFileResponse
-	73, // 84: bullpen.tracker.v1.TrackerService.WriteProjectFile:output_type -> bullpen.tracker.v1.WriteProjectFileResponse
-	74, // 85: bullpen.tracker.v1.TrackerService.RemoveProjectFile:output_type -> bullpen.tracker.v1.RemoveProjectFileResponse
-	75, // 86: bullpen.tracker.v1.TrackerService.ListWorkViews:output_type -> bullpen.tracker.v1.ListWorkViewsResponse
-	76, // 87: bullpen.tracker.v1.TrackerService.SaveWorkView:output_type -> bullpen.tracker.v1.SaveWorkViewResponse
-	77, // 88: bullpen.tracker.v1.TrackerService.GetPerson:output_type -> bullpen.tracker.v1.GetPersonResponse
-	78, // 89: bullpen.tracker.v1.TrackerService.WorkInbox:output_type -> bullpen.tracker.v1.WorkInboxResponse
-	79, // 90: bullpen.tracker.v1.TrackerService.MarkInbox:output_type -> bullpen.tracker.v1.MarkInboxResponse
-	80, // 91: bullpen.tracker.v1.TrackerService.SetPins:output_type -> bullpen.tracker.v1.SetPinsResponse
-	81, // 92: bullpen.tracker.v1.TrackerService.SetPriorities:output_type -> bullpen.tracker.v1.SetPrioritiesResponse
-	28, // 93: bullpen.tracker.v1.TrackerService.PurgeWorkItem:output_type -> bullpen.tracker.v1.PurgeWorkItemResponse
-	82, // 94: bullpen.tracker.v1.TrackerService.ImportWorkItems:output_type -> bullpen.tracker.v1.ImportWorkItemsResponse
-	63, // [63:95] is the sub-list for method output_type
-	31, // [31:63] is the sub-list for method input_type
+	62, // 62: bullpen.tracker.v1.TrackerService.UploadProjectFile:input_type -> bullpen.tracker.v1.UploadProjectFileRequest
+	63, // 63: bullpen.tracker.v1.TrackerService.DownloadProjectFile:input_type -> bullpen.tracker.v1.DownloadProjectFileRequest
+	64, // 64: bullpen.tracker.v1.TrackerService.ImportWorkItems:input_type -> bullpen.tracker.v1.ImportWorkItemsRequest
+	1,  // 65: bullpen.tracker.v1.TrackerService.CreateWorkItem:output_type -> bullpen.tracker.v1.CreateWorkItemResponse
+	4,  // 66: bullpen.tracker.v1.TrackerService.GetWorkItem:output_type -> bullpen.tracker.v1.GetWorkItemResponse
+	9,  // 67: bullpen.tracker.v1.TrackerService.ListWorkItems:output_type -> bullpen.tracker.v1.ListWorkItemsResponse
+	11, // 68: bullpen.tracker.v1.TrackerService.SearchWorkItems:output_type -> bullpen.tracker.v1.SearchWorkItemsResponse
+	14, // 69: bullpen.tracker.v1.TrackerService.UpdateWorkItem:output_type -> bullpen.tracker.v1.UpdateWorkItemResponse
+	16, // 70: bullpen.tracker.v1.TrackerService.ClaimWorkItem:output_type -> bullpen.tracker.v1.ClaimWorkItemResponse
+	18, // 71: bullpen.tracker.v1.TrackerService.CommentOnWorkItem:output_type -> bullpen.tracker.v1.CommentOnWorkItemResponse
+	20, // 72: bullpen.tracker.v1.TrackerService.MergeWorkItem:output_type -> bullpen.tracker.v1.MergeWorkItemResponse
+	22, // 73: bullpen.tracker.v1.TrackerService.MoveWorkItem:output_type -> bullpen.tracker.v1.MoveWorkItemResponse
+	24, // 74: bullpen.tracker.v1.TrackerService.RemoveWorkItem:output_type -> bullpen.tracker.v1.RemoveWorkItemResponse
+	26, // 75: bullpen.tracker.v1.TrackerService.RestoreWorkItem:output_type -> bullpen.tracker.v1.RestoreWorkItemResponse
+	65, // 76: bullpen.tracker.v1.TrackerService.PlaceWorkItem:output_type -> bullpen.tracker.v1.PlaceWorkItemResponse
+	66, // 77: bullpen.tracker.v1.TrackerService.GetWorkCatalogue:output_type -> bullpen.tracker.v1.GetWorkCatalogueResponse
+	67, // 78: bullpen.tracker.v1.TrackerService.WriteWorkCatalogue:output_type -> bullpen.tracker.v1.WriteWorkCatalogueResponse
+	68, // 79: bullpen.tracker.v1.TrackerService.ListProjects:output_type -> bullpen.tracker.v1.ListProjectsResponse
+	69, // 80: bullpen.tracker.v1.TrackerService.DescribeProject:output_type -> bullpen.tracker.v1.DescribeProjectResponse
+	70, // 81: bullpen.tracker.v1.TrackerService.WriteProject:output_type -> bullpen.tracker.v1.WriteProjectResponse
+	71, // 82: bullpen.tracker.v1.TrackerService.TaskActivity:output_type -> bullpen.tracker.v1.TaskActivityResponse
+	72, // 83: bullpen.tracker.v1.TrackerService.MyWork:output_type -> bullpen.tracker.v1.MyWorkResponse
+	73, // 84: bullpen.tracker.v1.TrackerService.ListProjectFiles:output_type -> bullpen.tracker.v1.ListProjectFilesResponse
+	74, // 85: bullpen.tracker.v1.TrackerService.ReadProjectFile:output_type -> bullpen.tracker.v1.ReadProjectFileResponse
+	75, // 86: bullpen.tracker.v1.TrackerService.WriteProjectFile:output_type -> bullpen.tracker.v1.WriteProjectFileResponse
+	76, // 87: bullpen.tracker.v1.TrackerService.RemoveProjectFile:output_type -> bullpen.tracker.v1.RemoveProjectFileResponse
+	77, // 88: bullpen.tracker.v1.TrackerService.ListWorkViews:output_type -> bullpen.tracker.v1.ListWorkViewsResponse
+	78, // 89: bullpen.tracker.v1.TrackerService.SaveWorkView:output_type -> bullpen.tracker.v1.SaveWorkViewResponse
+	79, // 90: bullpen.tracker.v1.TrackerService.GetPerson:output_type -> bullpen.tracker.v1.GetPersonResponse
+	80, // 91: bullpen.tracker.v1.TrackerService.WorkInbox:output_type -> bullpen.tracker.v1.WorkInboxResponse
+	81, // 92: bullpen.tracker.v1.TrackerService.MarkInbox:output_type -> bullpen.tracker.v1.MarkInboxResponse
+	82, // 93: bullpen.tracker.v1.TrackerService.SetPins:output_type -> bullpen.tracker.v1.SetPinsResponse
+	83, // 94: bullpen.tracker.v1.TrackerService.SetPriorities:output_type -> bullpen.tracker.v1.SetPrioritiesResponse
+	28, // 95: bullpen.tracker.v1.TrackerService.PurgeWorkItem:output_type -> bullpen.tracker.v1.PurgeWorkItemResponse
+	84, // 96: bullpen.tracker.v1.TrackerService.UploadProjectFile:output_type -> bullpen.tracker.v1.UploadProjectFileResponse
+	85, // 97: bullpen.tracker.v1.TrackerService.DownloadProjectFile:output_type -> bullpen.tracker.v1.DownloadProjectFileResponse
+	86, // 98: bullpen.tracker.v1.TrackerService.ImportWorkItems:output_type -> bullpen.tracker.v1.ImportWorkItemsResponse
+	65, // [65:99] is the sub-list for method output_type
+	31, // [31:65] is the sub-list for method input_type
 	31, // [31:31] is the sub-list for extension type_name
 	31, // [31:31] is the sub-list for extension extendee
 	0,  // [0:31] is the sub-list for field type_name

@@ -111,6 +111,12 @@ const (
 	// TrackerServicePurgeWorkItemProcedure is the procedure name of the TrackerService's PurgeWorkItem
 	// RPC.
 	TrackerServicePurgeWorkItemProcedure = "/bullpen.tracker.v1.TrackerService/PurgeWorkItem"
+	// TrackerServiceUploadProjectFileProcedure is the procedure name of the TrackerService's
+	// UploadProjectFile RPC.
+	TrackerServiceUploadProjectFileProcedure = "/bullpen.tracker.v1.TrackerService/UploadProjectFile"
+	// TrackerServiceDownloadProjectFileProcedure is the procedure name of the TrackerService's
+	// DownloadProjectFile RPC.
+	TrackerServiceDownloadProjectFileProcedure = "/bullpen.tracker.v1.TrackerService/DownloadProjectFile"
 	// TrackerServiceImportWorkItemsProcedure is the procedure name of the TrackerService's
 	// ImportWorkItems RPC.
 	TrackerServiceImportWorkItemsProcedure = "/bullpen.tracker.v1.TrackerService/ImportWorkItems"
@@ -347,6 +353,20 @@ var (
 			Procedure:  TrackerServicePurgeWorkItemProcedure,
 		}
 	})
+	trackerServiceUploadProjectFileSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeClient,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("UploadProjectFile"),
+			Procedure:  TrackerServiceUploadProjectFileProcedure,
+		}
+	})
+	trackerServiceDownloadProjectFileSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeServer,
+			Schema:     v1.File_bullpen_tracker_v1_tracker_service_proto.Services().ByName("TrackerService").Methods().ByName("DownloadProjectFile"),
+			Procedure:  TrackerServiceDownloadProjectFileProcedure,
+		}
+	})
 	trackerServiceImportWorkItemsSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType: connect.StreamTypeUnary,
@@ -438,6 +458,10 @@ type TrackerServiceClient interface {
 	// Destroys an item for ever: its text, thread, history and files' links. What is part of it moves up. Only a person's own credential may,
 	// with the key typed again and a reason.
 	PurgeWorkItem(context.Context, *v1.PurgeWorkItemRequest) (*v1.PurgeWorkItemResponse, error)
+	// Writes a file of a project that is too large for one message, in parts; at most 1 GiB. Nothing stands until the last part has arrived.
+	UploadProjectFile(context.Context) (TrackerServiceUploadProjectFileClientStream, error)
+	// Reads a whole file of a project, in parts.
+	DownloadProjectFile(context.Context, *v1.DownloadProjectFileRequest) (TrackerServiceDownloadProjectFileClientStream, error)
 	// Brings items of another tracker in. Only a person's own credential may.
 	ImportWorkItems(context.Context, *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error)
 }
@@ -446,6 +470,57 @@ type TrackerServiceClient interface {
 // Multiple service clients may share a single connect.Client.
 func NewTrackerServiceClient(client *connect.Client) TrackerServiceClient {
 	return &trackerServiceClient{client: client}
+}
+
+// TrackerServiceUploadProjectFileClientStream is the client stream for the TrackerService's
+// UploadProjectFile RPC.
+type TrackerServiceUploadProjectFileClientStream struct {
+	stream connect.ClientStream
+}
+
+// SendHeaders opens the stream and flushes the request headers without a message. The first Send or
+// Receive does this implicitly.
+func (s TrackerServiceUploadProjectFileClientStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a request message to the server.
+func (s TrackerServiceUploadProjectFileClientStream) Send(req *v1.UploadProjectFileRequest) error {
+	return s.stream.Send(req)
+}
+
+// CloseAndReceive closes the request side of the stream and returns the single response message. It
+// reads the stream to completion to release its resources.
+func (s TrackerServiceUploadProjectFileClientStream) CloseAndReceive() (*v1.UploadProjectFileResponse, error) {
+	if err := s.stream.CloseSend(); err != nil {
+		return nil, err
+	}
+	var res v1.UploadProjectFileResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+// TrackerServiceDownloadProjectFileClientStream is the client stream for the TrackerService's
+// DownloadProjectFile RPC.
+type TrackerServiceDownloadProjectFileClientStream struct {
+	stream connect.ClientStream
+}
+
+// Receive returns the next response message from the server.
+func (s TrackerServiceDownloadProjectFileClientStream) Receive() (*v1.DownloadProjectFileResponse, error) {
+	var res v1.DownloadProjectFileResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s TrackerServiceDownloadProjectFileClientStream) Close() error {
+	return s.stream.Close()
 }
 
 // TrackerServiceHandler is an implementation of the bullpen.tracker.v1.TrackerService service.
@@ -530,6 +605,10 @@ type TrackerServiceHandler interface {
 	// Destroys an item for ever: its text, thread, history and files' links. What is part of it moves up. Only a person's own credential may,
 	// with the key typed again and a reason.
 	PurgeWorkItem(context.Context, *v1.PurgeWorkItemRequest) (*v1.PurgeWorkItemResponse, error)
+	// Writes a file of a project that is too large for one message, in parts; at most 1 GiB. Nothing stands until the last part has arrived.
+	UploadProjectFile(context.Context, TrackerServiceUploadProjectFileServerStream) (*v1.UploadProjectFileResponse, error)
+	// Reads a whole file of a project, in parts.
+	DownloadProjectFile(context.Context, *v1.DownloadProjectFileRequest, TrackerServiceDownloadProjectFileServerStream) error
 	// Brings items of another tracker in. Only a person's own credential may.
 	ImportWorkItems(context.Context, *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error)
 }
@@ -570,8 +649,41 @@ func RegisterTrackerServiceHandler(server *connect.Server, svc TrackerServiceHan
 		connect.Method{Spec: trackerServiceSetPinsSpec(), Handler: adapter.setPins},
 		connect.Method{Spec: trackerServiceSetPrioritiesSpec(), Handler: adapter.setPriorities},
 		connect.Method{Spec: trackerServicePurgeWorkItemSpec(), Handler: adapter.purgeWorkItem},
+		connect.Method{Spec: trackerServiceUploadProjectFileSpec(), Handler: adapter.uploadProjectFile},
+		connect.Method{Spec: trackerServiceDownloadProjectFileSpec(), Handler: adapter.downloadProjectFile},
 		connect.Method{Spec: trackerServiceImportWorkItemsSpec(), Handler: adapter.importWorkItems},
 	)
+}
+
+// TrackerServiceUploadProjectFileServerStream is the server stream for the TrackerService's
+// UploadProjectFile RPC.
+type TrackerServiceUploadProjectFileServerStream struct {
+	stream connect.ServerStream
+}
+
+// Receive returns the next request message from the client.
+func (s TrackerServiceUploadProjectFileServerStream) Receive() (*v1.UploadProjectFileRequest, error) {
+	var req v1.UploadProjectFileRequest
+	if err := s.stream.Receive(&req); err != nil {
+		return nil, err
+	}
+	return &req, nil
+}
+
+// TrackerServiceDownloadProjectFileServerStream is the server stream for the TrackerService's
+// DownloadProjectFile RPC.
+type TrackerServiceDownloadProjectFileServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s TrackerServiceDownloadProjectFileServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s TrackerServiceDownloadProjectFileServerStream) Send(res *v1.DownloadProjectFileResponse) error {
+	return s.stream.Send(res)
 }
 
 // UnimplementedTrackerServiceHandler returns CodeUnimplemented from all methods.
@@ -699,6 +811,14 @@ func (UnimplementedTrackerServiceHandler) SetPriorities(context.Context, *v1.Set
 
 func (UnimplementedTrackerServiceHandler) PurgeWorkItem(context.Context, *v1.PurgeWorkItemRequest) (*v1.PurgeWorkItemResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.PurgeWorkItem is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) UploadProjectFile(context.Context, TrackerServiceUploadProjectFileServerStream) (*v1.UploadProjectFileResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.UploadProjectFile is not implemented")
+}
+
+func (UnimplementedTrackerServiceHandler) DownloadProjectFile(context.Context, *v1.DownloadProjectFileRequest, TrackerServiceDownloadProjectFileServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "bullpen.tracker.v1.TrackerService.DownloadProjectFile is not implemented")
 }
 
 func (UnimplementedTrackerServiceHandler) ImportWorkItems(context.Context, *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error) {
@@ -955,6 +1075,22 @@ func (c *trackerServiceClient) PurgeWorkItem(ctx context.Context, req *v1.PurgeW
 		return nil, err
 	}
 	return &res, nil
+}
+
+func (c *trackerServiceClient) UploadProjectFile(ctx context.Context) (TrackerServiceUploadProjectFileClientStream, error) {
+	stream, err := c.client.CallClientStream(ctx, trackerServiceUploadProjectFileSpec())
+	if err != nil {
+		return TrackerServiceUploadProjectFileClientStream{}, err
+	}
+	return TrackerServiceUploadProjectFileClientStream{stream: stream}, nil
+}
+
+func (c *trackerServiceClient) DownloadProjectFile(ctx context.Context, req *v1.DownloadProjectFileRequest) (TrackerServiceDownloadProjectFileClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, trackerServiceDownloadProjectFileSpec(), req)
+	if err != nil {
+		return TrackerServiceDownloadProjectFileClientStream{}, err
+	}
+	return TrackerServiceDownloadProjectFileClientStream{stream: stream}, nil
 }
 
 func (c *trackerServiceClient) ImportWorkItems(ctx context.Context, req *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error) {
@@ -1337,6 +1473,22 @@ func (h trackerServiceHandler) purgeWorkItem(ctx context.Context, _ connect.Spec
 		return err
 	}
 	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) uploadProjectFile(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	res, err := h.svc.UploadProjectFile(ctx, TrackerServiceUploadProjectFileServerStream{stream: stream})
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h trackerServiceHandler) downloadProjectFile(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.DownloadProjectFileRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.DownloadProjectFile(ctx, &req, TrackerServiceDownloadProjectFileServerStream{stream: stream})
 }
 
 func (h trackerServiceHandler) importWorkItems(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file bullpen/tracker/v1/file.proto.
  */
 export const file_bullpen_tracker_v1_file: GenFile = /*@__PURE__*/
-  fileDesc("Ch1idWxscGVuL3RyYWNrZXIvdjEvZmlsZS5wcm90bxISYnVsbHBlbi50cmFja2VyLnYxIuIBCgtQcm9qZWN0RmlsZRIMCgRwYXRoGAEgASgJEhQKDGNvbnRlbnRfdHlwZRgCIAEoCRIMCgRoYXNoGAMgASgJEgwKBHNpemUYBCABKAESDwoHdmVyc2lvbhgFIAEoBRIPCgdjcmVhdG9yGAYgASgJEi8KC2NyZWF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgd1cGRhdGVyGAggASgJEi8KC3VwZGF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKsAQoXTGlzdFByb2plY3RGaWxlc1JlcXVlc3QSGAoHcHJvamVjdBgBIAEoCUIHukgEcgIYIBIYCgZmb2xkZXIYAiABKAlCCLpIBXIDKIAIEhcKBWFmdGVyGAMgASgJQgi6SAVyAyiACBIlCgVsaW1pdBgEIAEoBUIWukgK2AEBGgUY6AcoAcrzGAUKAzIwMBIdCgxtaW5fcG9zaXRpb24YBSABKAlCB7pIBHICGEAingEKGExpc3RQcm9qZWN0RmlsZXNSZXNwb25zZRIPCgdwcm9qZWN0GAEgASgJEg0KBWNvdW50GAIgASgFEi4KBWZpbGVzGAMgAygLMh8uYnVsbHBlbi50cmFja2VyLnYxLlByb2plY3RGaWxlEgwKBG5leHQYBCABKAkSEgoKcmVhZF9sZXZlbBgFIAEoCRIQCghjb21wbGV0ZRgGIAEoCCL4AQoWUmVhZFByb2plY3RGaWxlUmVxdWVzdBIYCgRwYXRoGAEgASgJQgq6SAdyBRABKIAIEhgKB3Byb2plY3QYAiABKAlCB7pIBHICGCASJwoGb2Zmc2V0GAMgASgBQhe6SBQSEhkAAAAAAADQQSkAAAAAAAAAABIsCgltYXhfYnl0ZXMYBCABKAVCGbpIC9gBARoGGICAAygByvMYBwoFMzI3NjgSNAoIZW5jb2RpbmcYBSABKAlCIrpIE9gBAXIOUgR0ZXh0UgZiYXNlNjTK8xgICgYidGV4dCISHQoMbWluX3Bvc2l0aW9uGAYgASgJQge6SARyAhhAIsIBChdSZWFkUHJvamVjdEZpbGVSZXNwb25zZRIPCgdwcm9qZWN0GAEgASgJEi0KBGZpbGUYAiABKAsyHy5idWxscGVuLnRyYWNrZXIudjEuUHJvamVjdEZpbGUSDgoGb2Zmc2V0GAMgASgBEhAKCGVuY29kaW5nGAQgASgJEg8KB2NvbnRlbnQYBSABKAkSEwoLbmV4dF9vZmZzZXQYBiABKAESEQoJdHJ1bmNhdGVkGAcgASgIEgwKBG5vdGUYCCABKAki5QEKF1dyaXRlUHJvamVjdEZpbGVSZXF1ZXN0EhgKBHBhdGgYASABKAlCCrpIB3IFEAEogAgSDwoHY29udGVudBgCIAEoCRIYCgdwcm9qZWN0GAMgASgJQge6SARyAhggEjQKCGVuY29kaW5nGAQgASgJQiK6SBPYAQFyDlIEdGV4dFIGYmFzZTY0yvMYCAoGInRleHQiEh4KDGNvbnRlbnRfdHlwZRgFIAEoCUIIukgFcgMo/wESIAoKaWZfdmVyc2lvbhgGIAEoBUIHukgEGgIgAEgAiAEBQg0KC19pZl92ZXJzaW9uIp8BChhXcml0ZVByb2plY3RGaWxlUmVzcG9uc2USDwoHb3V0Y29tZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEg8KB3Byb2plY3QYBCABKAkSDAoEcGF0aBgFIAEoCRIMCgRzaXplGAYgASgBEgwKBGhhc2gYByABKAkSFAoMY29udGVudF90eXBlGAggASgJIn8KGFJlbW92ZVByb2plY3RGaWxlUmVxdWVzdBIYCgRwYXRoGAEgASgJQgq6SAdyBRABKIAIEhgKB3Byb2plY3QYAiABKAlCB7pIBHICGCASIAoKaWZfdmVyc2lvbhgDIAEoBUIHukgEGgIgAEgAiAEBQg0KC19pZl92ZXJzaW9uIm4KGVJlbW92ZVByb2plY3RGaWxlUmVzcG9uc2USDwoHb3V0Y29tZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEg8KB3Byb2plY3QYBCABKAkSDAoEcGF0aBgFIAEoCULMAQoWY29tLmJ1bGxwZW4udHJhY2tlci52MUIJRmlsZVByb3RvUAFaPWdpdGh1Yi5jb20vYnVsbHBlbmhxL2J1bGxwZW4vZ2VuL2J1bGxwZW4vdHJhY2tlci92MTt0cmFja2VydjGiAgNCVFiqAhJCdWxscGVuLlRyYWNrZXIuVjHKAhJCdWxscGVuXFRyYWNrZXJcVjHiAh5CdWxscGVuXFRyYWNrZXJcVjFcR1BCTWV0YWRhdGHqAhRCdWxscGVuOjpUcmFja2VyOjpWMWIGcHJvdG8z", [file_buf_validate_validate, file_bullpen_tool_v1_options, file_google_protobuf_timestamp]);
+  fileDesc("Ch1idWxscGVuL3RyYWNrZXIvdjEvZmlsZS5wcm90bxISYnVsbHBlbi50cmFja2VyLnYxIuIBCgtQcm9qZWN0RmlsZRIMCgRwYXRoGAEgASgJEhQKDGNvbnRlbnRfdHlwZRgCIAEoCRIMCgRoYXNoGAMgASgJEgwKBHNpemUYBCABKAESDwoHdmVyc2lvbhgFIAEoBRIPCgdjcmVhdG9yGAYgASgJEi8KC2NyZWF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgd1cGRhdGVyGAggASgJEi8KC3VwZGF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKsAQoXTGlzdFByb2plY3RGaWxlc1JlcXVlc3QSGAoHcHJvamVjdBgBIAEoCUIHukgEcgIYIBIYCgZmb2xkZXIYAiABKAlCCLpIBXIDKIAIEhcKBWFmdGVyGAMgASgJQgi6SAVyAyiACBIlCgVsaW1pdBgEIAEoBUIWukgK2AEBGgUY6AcoAcrzGAUKAzIwMBIdCgxtaW5fcG9zaXRpb24YBSABKAlCB7pIBHICGEAingEKGExpc3RQcm9qZWN0RmlsZXNSZXNwb25zZRIPCgdwcm9qZWN0GAEgASgJEg0KBWNvdW50GAIgASgFEi4KBWZpbGVzGAMgAygLMh8uYnVsbHBlbi50cmFja2VyLnYxLlByb2plY3RGaWxlEgwKBG5leHQYBCABKAkSEgoKcmVhZF9sZXZlbBgFIAEoCRIQCghjb21wbGV0ZRgGIAEoCCL4AQoWUmVhZFByb2plY3RGaWxlUmVxdWVzdBIYCgRwYXRoGAEgASgJQgq6SAdyBRABKIAIEhgKB3Byb2plY3QYAiABKAlCB7pIBHICGCASJwoGb2Zmc2V0GAMgASgBQhe6SBQSEhkAAAAAAADQQSkAAAAAAAAAABIsCgltYXhfYnl0ZXMYBCABKAVCGbpIC9gBARoGGICAAygByvMYBwoFMzI3NjgSNAoIZW5jb2RpbmcYBSABKAlCIrpIE9gBAXIOUgR0ZXh0UgZiYXNlNjTK8xgICgYidGV4dCISHQoMbWluX3Bvc2l0aW9uGAYgASgJQge6SARyAhhAIsIBChdSZWFkUHJvamVjdEZpbGVSZXNwb25zZRIPCgdwcm9qZWN0GAEgASgJEi0KBGZpbGUYAiABKAsyHy5idWxscGVuLnRyYWNrZXIudjEuUHJvamVjdEZpbGUSDgoGb2Zmc2V0GAMgASgBEhAKCGVuY29kaW5nGAQgASgJEg8KB2NvbnRlbnQYBSABKAkSEwoLbmV4dF9vZmZzZXQYBiABKAESEQoJdHJ1bmNhdGVkGAcgASgIEgwKBG5vdGUYCCABKAki8QEKF1dyaXRlUHJvamVjdEZpbGVSZXF1ZXN0EhgKBHBhdGgYASABKAlCCrpIB3IFEAEogAgSGwoHY29udGVudBgCIAEoCUIKukgHcgUogIDAAxIYCgdwcm9qZWN0GAMgASgJQge6SARyAhggEjQKCGVuY29kaW5nGAQgASgJQiK6SBPYAQFyDlIEdGV4dFIGYmFzZTY0yvMYCAoGInRleHQiEh4KDGNvbnRlbnRfdHlwZRgFIAEoCUIIukgFcgMo/wESIAoKaWZfdmVyc2lvbhgGIAEoBUIHukgEGgIgAEgAiAEBQg0KC19pZl92ZXJzaW9uIp8BChhXcml0ZVByb2plY3RGaWxlUmVzcG9uc2USDwoHb3V0Y29tZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEg8KB3Byb2plY3QYBCABKAkSDAoEcGF0aBgFIAEoCRIMCgRzaXplGAYgASgBEgwKBGhhc2gYByABKAkSFAoMY29udGVudF90eXBlGAggASgJIn8KGFJlbW92ZVByb2plY3RGaWxlUmVxdWVzdBIYCgRwYXRoGAEgASgJQgq6SAdyBRABKIAIEhgKB3Byb2plY3QYAiABKAlCB7pIBHICGCASIAoKaWZfdmVyc2lvbhgDIAEoBUIHukgEGgIgAEgAiAEBQg0KC19pZl92ZXJzaW9uIm4KGVJlbW92ZVByb2plY3RGaWxlUmVzcG9uc2USDwoHb3V0Y29tZRgBIAEoCRIQCghwb3NpdGlvbhgCIAEoCRIPCgd2ZXJzaW9uGAMgASgFEg8KB3Byb2plY3QYBCABKAkSDAoEcGF0aBgFIAEoCSJ5ChhVcGxvYWRQcm9qZWN0RmlsZVJlcXVlc3QSMAoGaGVhZGVyGAEgASgLMh4uYnVsbHBlbi50cmFja2VyLnYxLkZpbGVIZWFkZXJIABIcCgdjb250ZW50GAIgASgMQgm6SAZ6BBiAgEBIAEINCgRwYXJ0EgW6SAIIASKTAQoKRmlsZUhlYWRlchIYCgRwYXRoGAEgASgJQgq6SAdyBRABKIAIEhoKB3Byb2plY3QYAiABKAlCCbpIBnIEEAEYIBIeCgxjb250ZW50X3R5cGUYAyABKAlCCLpIBXIDKP8BEiAKCmlmX3ZlcnNpb24YBCABKAVCB7pIBBoCIABIAIgBAUINCgtfaWZfdmVyc2lvbiJaChlVcGxvYWRQcm9qZWN0RmlsZVJlc3BvbnNlEj0KB3JlY2VpcHQYASABKAsyLC5idWxscGVuLnRyYWNrZXIudjEuV3JpdGVQcm9qZWN0RmlsZVJlc3BvbnNlIlIKGkRvd25sb2FkUHJvamVjdEZpbGVSZXF1ZXN0EhgKBHBhdGgYASABKAlCCrpIB3IFEAEogAgSGgoHcHJvamVjdBgCIAEoCUIJukgGcgQQARggImkKG0Rvd25sb2FkUHJvamVjdEZpbGVSZXNwb25zZRIvCgRmaWxlGAEgASgLMh8uYnVsbHBlbi50cmFja2VyLnYxLlByb2plY3RGaWxlSAASEQoHY29udGVudBgCIAEoDEgAQgYKBHBhcnRCzAEKFmNvbS5idWxscGVuLnRyYWNrZXIudjFCCUZpbGVQcm90b1ABWj1naXRodWIuY29tL2J1bGxwZW5ocS9idWxscGVuL2dlbi9idWxscGVuL3RyYWNrZXIvdjE7dHJhY2tlcnYxogIDQlRYqgISQnVsbHBlbi5UcmFja2VyLlYxygISQnVsbHBlblxUcmFja2VyXFYx4gIeQnVsbHBlblxUcmFja2VyXFYxXEdQQk1ldGFkYXRh6gIUQnVsbHBlbjo6VHJhY2tlcjo6VjFiBnByb3RvMw", [file_buf_validate_validate, file_bullpen_tool_v1_options, file_google_protobuf_timestamp]);
 
 /**
  * ProjectFile is a file that a project keeps, without its content.
@@ -338,7 +338,7 @@ export type WriteProjectFileRequest = Message<"bullpen.tracker.v1.WriteProjectFi
   path: string;
 
   /**
-   * The content, whole.
+   * The content, whole; at most 7 MiB as written here. Larger files go through `UploadProjectFile`.
    *
    * @generated from field: string content = 2;
    */
@@ -533,4 +533,169 @@ export type RemoveProjectFileResponse = Message<"bullpen.tracker.v1.RemoveProjec
  */
 export const RemoveProjectFileResponseSchema: GenMessage<RemoveProjectFileResponse> = /*@__PURE__*/
   messageDesc(file_bullpen_tracker_v1_file, 8);
+
+/**
+ * UploadProjectFileRequest is one part of a file that is sent in parts: first what it is, then its content in order.
+ *
+ * @generated from message bullpen.tracker.v1.UploadProjectFileRequest
+ */
+export type UploadProjectFileRequest = Message<"bullpen.tracker.v1.UploadProjectFileRequest"> & {
+  /**
+   * The part.
+   *
+   * @generated from oneof bullpen.tracker.v1.UploadProjectFileRequest.part
+   */
+  part: {
+    /**
+     * What the file is; once, before any content.
+     *
+     * @generated from field: bullpen.tracker.v1.FileHeader header = 1;
+     */
+    value: FileHeader;
+    case: "header";
+  } | {
+    /**
+     * The next bytes.
+     *
+     * @generated from field: bytes content = 2;
+     */
+    value: Uint8Array;
+    case: "content";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.UploadProjectFileRequest.
+ * Use `create(UploadProjectFileRequestSchema)` to create a new message.
+ */
+export const UploadProjectFileRequestSchema: GenMessage<UploadProjectFileRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_file, 9);
+
+/**
+ * FileHeader says what a file is.
+ *
+ * @generated from message bullpen.tracker.v1.FileHeader
+ */
+export type FileHeader = Message<"bullpen.tracker.v1.FileHeader"> & {
+  /**
+   * Where it goes: segments parted by `/`.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * The project's key.
+   *
+   * @generated from field: string project = 2;
+   */
+  project: string;
+
+  /**
+   * Its media type; by the path's extension when left out.
+   *
+   * @generated from field: string content_type = 3;
+   */
+  contentType: string;
+
+  /**
+   * The version that you read; refused when it is no longer the file's.
+   *
+   * @generated from field: optional int32 if_version = 4;
+   */
+  ifVersion?: number | undefined;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.FileHeader.
+ * Use `create(FileHeaderSchema)` to create a new message.
+ */
+export const FileHeaderSchema: GenMessage<FileHeader> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_file, 10);
+
+/**
+ * UploadProjectFileResponse is the receipt of a file.
+ *
+ * @generated from message bullpen.tracker.v1.UploadProjectFileResponse
+ */
+export type UploadProjectFileResponse = Message<"bullpen.tracker.v1.UploadProjectFileResponse"> & {
+  /**
+   * The receipt.
+   *
+   * @generated from field: bullpen.tracker.v1.WriteProjectFileResponse receipt = 1;
+   */
+  receipt?: WriteProjectFileResponse | undefined;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.UploadProjectFileResponse.
+ * Use `create(UploadProjectFileResponseSchema)` to create a new message.
+ */
+export const UploadProjectFileResponseSchema: GenMessage<UploadProjectFileResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_file, 11);
+
+/**
+ * DownloadProjectFileRequest names a file.
+ *
+ * @generated from message bullpen.tracker.v1.DownloadProjectFileRequest
+ */
+export type DownloadProjectFileRequest = Message<"bullpen.tracker.v1.DownloadProjectFileRequest"> & {
+  /**
+   * Where it is.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * The project's key.
+   *
+   * @generated from field: string project = 2;
+   */
+  project: string;
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.DownloadProjectFileRequest.
+ * Use `create(DownloadProjectFileRequestSchema)` to create a new message.
+ */
+export const DownloadProjectFileRequestSchema: GenMessage<DownloadProjectFileRequest> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_file, 12);
+
+/**
+ * DownloadProjectFileResponse is one part of a file: first what it is, then its content in order.
+ *
+ * @generated from message bullpen.tracker.v1.DownloadProjectFileResponse
+ */
+export type DownloadProjectFileResponse = Message<"bullpen.tracker.v1.DownloadProjectFileResponse"> & {
+  /**
+   * The part.
+   *
+   * @generated from oneof bullpen.tracker.v1.DownloadProjectFileResponse.part
+   */
+  part: {
+    /**
+     * The file; once, before any content.
+     *
+     * @generated from field: bullpen.tracker.v1.ProjectFile file = 1;
+     */
+    value: ProjectFile;
+    case: "file";
+  } | {
+    /**
+     * The next bytes.
+     *
+     * @generated from field: bytes content = 2;
+     */
+    value: Uint8Array;
+    case: "content";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message bullpen.tracker.v1.DownloadProjectFileResponse.
+ * Use `create(DownloadProjectFileResponseSchema)` to create a new message.
+ */
+export const DownloadProjectFileResponseSchema: GenMessage<DownloadProjectFileResponse> = /*@__PURE__*/
+  messageDesc(file_bullpen_tracker_v1_file, 13);
 
