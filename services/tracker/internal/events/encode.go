@@ -12,11 +12,14 @@ import (
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
 )
 
-// Topic carries every fact about items; the key is the item's id.
+// Topic carries every fact about items and projects; the key is the item's id, or the project's key for a fact about a project alone.
 const Topic = "bullpen.tracker.item.v1"
 
 // Encode is the store's [store.Encoder].
 func Encode(e store.Event) (outbox.Message, error) {
+	if e.Item == nil {
+		return encodeProject(e)
+	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return outbox.Message{}, err

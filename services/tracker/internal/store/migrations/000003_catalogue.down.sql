@@ -1,0 +1,3 @@
+drop table labels;
+alter table projects drop column fields;
+drop table catalogue;
