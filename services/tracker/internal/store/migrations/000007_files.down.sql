@@ -1,0 +1,3 @@
+drop table object_chunks;
+drop table objects;
+drop table project_files;
