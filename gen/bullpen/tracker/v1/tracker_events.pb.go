@@ -634,7 +634,9 @@ type ProjectChanged struct {
 	// The project's key; empty for the whole workspace.
 	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// The history row.
-	Change        *Change `protobuf:"bytes,2,opt,name=change,proto3" json:"change,omitempty"`
+	Change *Change `protobuf:"bytes,2,opt,name=change,proto3" json:"change,omitempty"`
+	// Whom it concerns, by the items that it is about; absent when it concerns nobody.
+	Routing       *RoutingSnapshot `protobuf:"bytes,3,opt,name=routing,proto3" json:"routing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -679,6 +681,13 @@ func (x *ProjectChanged) GetProject() string {
 func (x *ProjectChanged) GetChange() *Change {
 	if x != nil {
 		return x.Change
+	}
+	return nil
+}
+
+func (x *ProjectChanged) GetRouting() *RoutingSnapshot {
+	if x != nil {
+		return x.Routing
 	}
 	return nil
 }
@@ -817,10 +826,11 @@ const file_bullpen_tracker_v1_tracker_events_proto_rawDesc = "" +
 	"\babout_id\x18\x04 \x01(\tR\aaboutId\x12\x1b\n" +
 	"\tabout_key\x18\x05 \x01(\tR\baboutKey\x12\x1f\n" +
 	"\vabout_title\x18\x06 \x01(\tR\n" +
-	"aboutTitle\"^\n" +
+	"aboutTitle\"\x9d\x01\n" +
 	"\x0eProjectChanged\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x122\n" +
-	"\x06change\x18\x02 \x01(\v2\x1a.bullpen.tracker.v1.ChangeR\x06change\"\xc4\x01\n" +
+	"\x06change\x18\x02 \x01(\v2\x1a.bullpen.tracker.v1.ChangeR\x06change\x12=\n" +
+	"\arouting\x18\x03 \x01(\v2#.bullpen.tracker.v1.RoutingSnapshotR\arouting\"\xc4\x01\n" +
 	"\n" +
 	"ItemPurged\x12\x17\n" +
 	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x10\n" +
@@ -876,13 +886,14 @@ var file_bullpen_tracker_v1_tracker_events_proto_depIdxs = []int32{
 	4,  // 15: bullpen.tracker.v1.ItemCommented.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
 	5,  // 16: bullpen.tracker.v1.RoutingSnapshot.concerns:type_name -> bullpen.tracker.v1.Concern
 	10, // 17: bullpen.tracker.v1.ProjectChanged.change:type_name -> bullpen.tracker.v1.Change
-	10, // 18: bullpen.tracker.v1.ItemPurged.change:type_name -> bullpen.tracker.v1.Change
-	4,  // 19: bullpen.tracker.v1.ItemPurged.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	4,  // 18: bullpen.tracker.v1.ProjectChanged.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
+	10, // 19: bullpen.tracker.v1.ItemPurged.change:type_name -> bullpen.tracker.v1.Change
+	4,  // 20: bullpen.tracker.v1.ItemPurged.routing:type_name -> bullpen.tracker.v1.RoutingSnapshot
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_bullpen_tracker_v1_tracker_events_proto_init() }
