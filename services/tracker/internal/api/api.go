@@ -26,6 +26,8 @@ type Handler struct {
 	// Colleagues finds whom a text names when it is no handle.
 	Colleagues Colleagues
 	Now        func() time.Time
+	// Lagging reports whether searches are more than 5 s behind the writes; nil when nothing can lag.
+	Lagging func() bool
 }
 
 var _ trackerv1connect.TrackerServiceHandler = (*Handler)(nil)
@@ -61,6 +63,11 @@ func actor(p *rpc.Principal) item.Actor {
 	default:
 		return item.Actor{Name: p.GetId(), Kind: "system"}
 	}
+}
+
+// act is who writes now.
+func (h *Handler) act(o *org.Org, by item.Actor) store.Act {
+	return store.Act{By: by, At: h.now(), Org: o}
 }
 
 // operation names the write that a call is.

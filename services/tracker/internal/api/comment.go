@@ -41,8 +41,8 @@ func (h *Handler) CommentOnWorkItem(ctx context.Context, req *trackerv1.CommentO
 	var warnings []string
 	c.Mentions, warnings = mentioned(o, handles)
 	res := &trackerv1.CommentOnWorkItemResponse{}
-	err = h.Store.InsertComment(ctx, operation(ctx, "comment_on_work_item", req), res, req.GetItem(), c, func(i *item.Item, at ops.Position) {
-		res.Outcome, res.Position, res.Version = applied, at.String(), i.Version
+	err = h.Store.InsertComment(ctx, operation(ctx, "comment_on_work_item", req), res, h.act(o, by), req.GetItem(), c, func(i *item.Item, at ops.Position) {
+		res.Outcome, res.Position, res.Version = h.landed(at), at.String(), i.Version
 		res.CommentId, res.Item, res.Mentioned, res.Warnings = c.ID.String(), i.Key(), c.Mentions, warnings
 	})
 	if err != nil {

@@ -15,12 +15,6 @@ import (
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
 )
 
-// Outcomes of a write.
-const (
-	applied   = "applied"
-	unchanged = "unchanged"
-)
-
 // CreateWorkItem implements the contract.
 func (h *Handler) CreateWorkItem(ctx context.Context, req *trackerv1.CreateWorkItemRequest) (*trackerv1.CreateWorkItemResponse, error) {
 	o, by, err := h.caller(ctx)
@@ -33,9 +27,9 @@ func (h *Handler) CreateWorkItem(ctx context.Context, req *trackerv1.CreateWorkI
 	}
 	mentions, warnings := mentioned(o, item.Mentions(i.Body))
 	res := &trackerv1.CreateWorkItemResponse{}
-	filing := store.Filing{Item: i, Parent: req.GetParent(), Mentions: mentions, By: by, At: h.now()}
+	filing := store.Filing{Item: i, Parent: req.GetParent(), Mentions: mentions, Act: h.act(o, by)}
 	err = h.Store.InsertItem(ctx, operation(ctx, "create_work_item", req), res, filing, func(at ops.Position) {
-		res.Outcome, res.Position, res.Version = applied, at.String(), i.Version
+		res.Outcome, res.Position, res.Version = h.landed(at), at.String(), i.Version
 		res.Key, res.Id, res.Status, res.Assignee, res.Warnings = i.Key(), i.ID.String(), i.Status, i.Assignee, warnings
 		if i.Assignee == "" {
 			res.Warnings = append(res.Warnings, "nobody has it yet: it waits for triage in "+i.Project)
@@ -117,11 +111,11 @@ func (h *Handler) UpdateWorkItem(ctx context.Context, req *trackerv1.UpdateWorkI
 		mentions, warnings = mentioned(o, item.Mentions(req.GetBody()))
 	}
 	res := &trackerv1.UpdateWorkItemResponse{}
-	edit := store.Edit{Name: req.GetItem(), Update: u, Mentions: mentions, By: by, At: h.now()}
+	edit := store.Edit{Name: req.GetItem(), Update: u, Mentions: mentions, Act: h.act(o, by)}
 	err = h.Store.UpdateItem(ctx, operation(ctx, "update_work_item", req), res, edit, func(i *item.Item, at ops.Position) {
-		res.Outcome, res.Version, res.Key, res.Warnings = unchanged, i.Version, i.Key(), warnings
+		res.Outcome, res.Version, res.Key, res.Warnings = h.landed(at), i.Version, i.Key(), warnings
 		if at != (ops.Position{}) {
-			res.Outcome, res.Position = applied, at.String()
+			res.Position = at.String()
 		}
 	})
 	if err != nil {

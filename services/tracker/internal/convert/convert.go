@@ -95,7 +95,14 @@ func Change(e store.Entry) *trackerv1.Change {
 		TurnId:     c.By.Turn,
 		Version:    c.Version,
 		ChangeTime: timestamppb.New(c.At),
+		Project:    e.Project,
+		Notified:   e.Notified,
+		Excerpt:    e.Excerpt,
 	}
+	if e.ItemID != nil {
+		out.ItemId = e.ItemID.String()
+	}
+	out.Reassignments = c.Reassignments
 	if e.CommentID != nil {
 		out.CommentId = e.CommentID.String()
 	}

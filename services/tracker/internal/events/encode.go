@@ -31,7 +31,7 @@ func Encode(e store.Event) (outbox.Message, error) {
 	}
 	item := convert.Item(e.Item, e.Change.At)
 	item.Body = nil
-	change := convert.Change(store.Entry{Position: e.Position, Change: e.Change, CommentID: commentID(e)})
+	change := convert.Change(e.Entry())
 	routing := routing(e)
 	switch {
 	case e.Comment != nil:
@@ -47,13 +47,6 @@ func Encode(e store.Event) (outbox.Message, error) {
 	return outbox.Message{Topic: Topic, Key: e.Item.ID.String(), EventID: id, Type: Topic, Payload: payload}, err
 }
 
-func commentID(e store.Event) *uuid.UUID {
-	if e.Comment == nil {
-		return nil
-	}
-	return &e.Comment.ID
-}
-
 func routing(e store.Event) *trackerv1.RoutingSnapshot {
 	return &trackerv1.RoutingSnapshot{
 		Actor:            e.Change.By.Seat,
@@ -63,6 +56,10 @@ func routing(e store.Event) *trackerv1.RoutingSnapshot {
 		Watchers:         e.Item.Watchers,
 		Mentioned:        e.Mentions,
 		Lead:             e.Lead,
+		RoutingLead:      e.RoutingLead,
+		Muted:            e.Item.Muted,
 		Reason:           e.Change.Reason,
+		Concerns:         concerns(e.Concerns),
+		ActorToken:       actorToken(e.Change.By),
 	}
 }

@@ -99,7 +99,7 @@ type Item struct {
 	FiledUnit   string
 	RoutingUnit string
 	// Rank is the place in the project's own order, compared byte by byte.
-	Rank string
+	Rank            string
 	Watchers        []string
 	Muted           []string
 	Reassignments   int32 // by agents, since a person touched it

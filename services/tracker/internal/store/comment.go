@@ -14,10 +14,10 @@ import (
 
 // InsertComment posts to an item's thread once per operation.
 func (s *Store) InsertComment(
-	ctx context.Context, op ops.Operation, result proto.Message, name string, c *Comment, answer func(*item.Item, ops.Position),
+	ctx context.Context, op ops.Operation, result proto.Message, a Act, name string, c *Comment, answer func(*item.Item, ops.Position),
 ) error {
 	replayed, err := ops.DoBatch(ctx, s.pool, op, result, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
-		i, sequence, lead, err := lock(ctx, tx, name)
+		i, err := lock(ctx, tx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -27,14 +27,15 @@ func (s *Store) InsertComment(
 		for _, handle := range c.Mentions {
 			i.Watch(handle)
 		}
-		e := Event{Item: i, Change: i.Remark(c.Author, c.CreatedAt), Comment: c, Mentions: c.Mentions, Lead: lead, Position: position(sequence)}
+		e := i.event(a, i.Remark(a.By, a.At))
+		e.Comment, e.Mentions = c, c.Mentions
 		batch := &pgx.Batch{}
-		queueUpdate(batch, i)
+		queueUpdate(batch, i.Item)
 		batch.Queue(`insert into comments (id, item_id, author, author_kind, author_seat, body, reply_to, mentions, turn_id, created_at)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			c.ID, i.ID, c.Author.Name, c.Author.Kind, c.Author.Seat, c.Body, c.ReplyTo, set(c.Mentions), c.Author.Turn, c.CreatedAt)
-		answer(i, e.Position)
-		return batch, s.record(ctx, batch, e, &c.ID)
+		answer(i.Item, e.Position)
+		return batch, s.record(ctx, batch, e)
 	})
 	return s.written(replayed, err)
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -146,26 +145,6 @@ func noItem(name string) error {
 	return fault.New(fault.NotFound, "there is no work item %q; list_work_items shows those there are", name).WithField("item")
 }
 
-// lock locks an item for a change and draws the change's place in the order of writes, in that order.
-func lock(ctx context.Context, tx pgx.Tx, name string) (*item.Item, int64, string, error) {
-	id, err := resolve(ctx, tx, name)
-	if err != nil {
-		return nil, 0, "", err
-	}
-	var sequence int64
-	var body, lead string
-	i, err := scan(tx.QueryRow(ctx, `with i as materialized (select * from items where id = $1 for no key update)
-		select `+columns+`, i.body, p.lead, nextval('positions') from i join projects p on p.key = i.project`, id), &body, &lead, &sequence)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, 0, "", noItem(name)
-	}
-	if err != nil {
-		return nil, 0, "", fmt.Errorf("lock item: %w", err)
-	}
-	i.Body = body
-	return i, sequence, lead, nil
-}
-
 const insertItem = `insert into items (id, project, number, type, title, body, status, status_group, priority, reporter, reporter_kind, assignee, parent,
 		depth, due_at, due_all_day, start_at, start_all_day, estimate_minutes, points, labels, fields, checklists, collaborators, filed_unit, routing_unit,
 		rank, watchers, muted, reassignments, reopens, version, created_at, updated_at, status_entered_at, done_at, closed_at, body_version, body_author,
@@ -177,7 +156,7 @@ const insertItem = `insert into items (id, project, number, type, title, body, s
 
 func queueInsert(batch *pgx.Batch, i *item.Item) { batch.Queue(insertItem, columnsOf(i)) }
 
-const updateItem = `update items set project = @project, number = @number, type = @type, title = @title, body = @body, status = @status,
+const updateItem = `update items set project = @project, number = @number, type = @type, title = @title, status = @status,
 		status_group = @status_group, priority = @priority, assignee = @assignee, parent = @parent, depth = @depth, due_at = @due_at, due_all_day = @due_all_day,
 		start_at = @start_at, start_all_day = @start_all_day, estimate_minutes = @estimate_minutes, points = @points, labels = @labels, fields = @fields,
 		checklists = @checklists, collaborators = @collaborators, routing_unit = @routing_unit, rank = @rank, watchers = @watchers, muted = @muted,
@@ -187,6 +166,7 @@ const updateItem = `update items set project = @project, number = @number, type 
 		removed_by = @removed_by, removed_kind = @removed_kind, removed_with = @removed_with
 	where id = @id`
 
+// queueUpdate writes everything of an item but its body: see queueBody.
 func queueUpdate(batch *pgx.Batch, i *item.Item) { batch.Queue(updateItem, columnsOf(i)) }
 
 // set is never null.

@@ -31,8 +31,8 @@ func (s *Store) SyncProjects(ctx context.Context, o *org.Org) error {
 
 // ListProjects answers the projects by key. q narrows to those whose key, name or purpose holds it.
 func (s *Store) ListProjects(ctx context.Context, q string, archived bool) ([]Project, error) {
-	rows, err := s.pool.Query(ctx, `select key, name, purpose, unit, lead, default_assignee, archived, todo_count, active_count, done_count, closed_count
-		from projects where (archived = false or $1) and ($2 = '' or key ilike $3 or name ilike $3 or purpose ilike $3) order by key`,
+	rows, err := s.pool.Query(ctx, `select key, name, purpose, unit, lead, default_assignee, archived, todo, active, done, closed
+		from projects join project_facts on project = key where (archived = false or $1) and ($2 = '' or key ilike $3 or name ilike $3 or purpose ilike $3) order by key`,
 		archived, q, "%"+likeLiteral(q)+"%")
 	if err != nil {
 		return nil, err

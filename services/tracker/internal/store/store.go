@@ -1,23 +1,26 @@
 // Package store is the tracker's Postgres: the only package that knows its tables.
 //
-// A write locks its item (or its project, for a new item), draws its place in the order of writes after the lock, lets the item
-// decide, and sends row, history, event and ledger to the server in one round trip with the commit.
+// A write locks its item, draws its place in the order of writes after the lock, lets the item decide, and sends row, history, event
+// and ledger to the server in one round trip with the commit.
+//
+// The order of locks is the same everywhere, so that no two writes wait for each other: rows of projects by key, then items by id,
+// then tallies. A new item locks its project, as it draws the number from there.
 package store
 
 import (
 	"context"
 	"embed"
-	"fmt"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/bullpenhq/bullpen/libs/ops"
 	"github.com/bullpenhq/bullpen/libs/outbox"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/wake"
 )
 
 //go:embed migrations/*.sql
@@ -37,14 +40,22 @@ const epoch = 1
 
 // Event is what a write tells the world.
 type Event struct {
-	// Item is as the change leaves it; nil for a change of a project alone.
-	Item *item.Item
-	// Project is the key, for a change of a project alone.
+	// Item is as the change leaves it, Before as it was; Before is nil for a new item, and both are for a change of a project alone.
+	Item, Before *item.Item
+	// Project is the key of the item's project, or of the one that changed.
 	Project  string
 	Change   item.Change
 	Comment  *Comment // for a comment
 	Mentions []string
-	Lead     string // of the project's unit
+	// Concerns are whom it concerns, as [wake.Resolve] says.
+	Concerns []wake.Concern
+	// Lead leads the project's unit, RoutingLead the one that the item is routed to.
+	Lead, RoutingLead string
+	// ParentAssignee has the item that this one is part of.
+	ParentAssignee string
+	// Facts are what else decides whom the change concerns: who spoke, was asked or answered, and the other items that it reaches. What
+	// stands in other fields of the event is filled in from there.
+	Facts    wake.Facts
 	Position ops.Position
 }
 
@@ -63,43 +74,39 @@ type Comment struct {
 
 // Entry is a row of history.
 type Entry struct {
-	Position  ops.Position
+	Position ops.Position
+	// ItemID is nil for a change of a project alone.
+	ItemID    *uuid.UUID
+	Project   string
 	Change    item.Change
 	CommentID *uuid.UUID
+	// Excerpt is the beginning of what was said.
+	Excerpt string
+	// Notified reports whether it concerned somebody else.
+	Notified bool
 }
 
 // Store reads and writes the tracker's tables. It is safe for concurrent use.
 type Store struct {
 	pool   *pgxpool.Pool
 	encode Encoder
-	wake   func()
+	// relay is called after each commit that appended an event.
+	relay func()
+	// newest is a place in the order of writes that was drawn.
+	newest atomic.Int64
 }
 
-// Open proves that the schema fits this build. wake is called after each commit that appended an event.
-func Open(ctx context.Context, pool *pgxpool.Pool, encode Encoder, wake func()) (*Store, error) {
+// Open proves that the schema fits this build. relay is called after each commit that appended an event.
+func Open(ctx context.Context, pool *pgxpool.Pool, encode Encoder, relay func()) (*Store, error) {
 	if err := ops.Check(ctx, pool); err != nil {
 		return nil, err
 	}
 	if err := outbox.Check(ctx, pool); err != nil {
 		return nil, err
 	}
-	return &Store{pool: pool, encode: encode, wake: wake}, nil
+	return &Store{pool: pool, encode: encode, relay: relay}, nil
 }
 
 func position(sequence int64) ops.Position {
 	return ops.Position{Service: "tracker", Epoch: epoch, Sequence: sequence}
-}
-
-// record queues what every write leaves behind: the row of history and the event.
-func (s *Store) record(ctx context.Context, batch *pgx.Batch, e Event, commentID *uuid.UUID) error {
-	c := e.Change
-	batch.Queue(`insert into history (position, item_id, kind, actor, actor_kind, actor_seat, fields, comment_id, turn_id, version, reassignments, created_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		e.Position.Sequence, e.Item.ID, c.Kind, c.By.Name, c.By.Kind, c.By.Seat, c.Fields, commentID, c.By.Turn, c.Version, c.Reassignments, c.At)
-	message, err := s.encode(e)
-	if err != nil {
-		return fmt.Errorf("encode event: %w", err)
-	}
-	_, err = outbox.Queue(ctx, batch, message)
-	return err
 }

@@ -56,7 +56,7 @@ func (s *Store) Comments(ctx context.Context, itemID uuid.UUID, cursor *ThreadCu
 
 // History answers an item's newest rows of history, newest first.
 func (s *Store) History(ctx context.Context, itemID uuid.UUID) ([]Entry, error) {
-	rows, err := s.pool.Query(ctx, `select position, kind, actor, actor_kind, actor_seat, fields, comment_id, turn_id, version, reassignments, created_at
+	rows, err := s.pool.Query(ctx, `select position, item_id, project, kind, actor, actor_kind, actor_seat, fields, comment_id, turn_id, version, reassignments, created_at, excerpt, notified
 		from history where item_id = $1 order by position desc limit $2`, itemID, HistoryShown)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,8 @@ func (s *Store) History(ctx context.Context, itemID uuid.UUID) ([]Entry, error) 
 		var e Entry
 		var sequence int64
 		c := &e.Change
-		err := row.Scan(&sequence, &c.Kind, &c.By.Name, &c.By.Kind, &c.By.Seat, &c.Fields, &e.CommentID, &c.By.Turn, &c.Version, &c.Reassignments, &c.At)
+		err := row.Scan(&sequence, &e.ItemID, &e.Project, &c.Kind, &c.By.Name, &c.By.Kind, &c.By.Seat, &c.Fields, &e.CommentID, &c.By.Turn, &c.Version,
+			&c.Reassignments, &c.At, &e.Excerpt, &e.Notified)
 		e.Position = position(sequence)
 		return e, err
 	})

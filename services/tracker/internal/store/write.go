@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"google.golang.org/protobuf/proto"
@@ -20,8 +19,7 @@ type Filing struct {
 	Parent string
 	// Mentions are the colleagues that the body names.
 	Mentions []string
-	By       item.Actor
-	At       time.Time
+	Act
 }
 
 // Edit is a change and the item it is for.
@@ -30,8 +28,7 @@ type Edit struct {
 	Update item.Update
 	// Mentions are the colleagues that a new body names.
 	Mentions []string
-	By       item.Actor
-	At       time.Time
+	Act
 }
 
 // InsertItem files an item once per operation. answer fills result when the item stands; on a replay result is the first answer.
@@ -44,13 +41,9 @@ func (s *Store) InsertItem(ctx context.Context, op ops.Operation, result proto.M
 		var sequence int64
 		var lead, defaultAssignee string
 		var archived bool
-		group := item.GroupOf(i.Status)
 		err := tx.QueryRow(ctx, `with p as materialized (
-				update projects set next_number = next_number + 1, updated_at = $2,
-					todo_count = todo_count + ($3 = 0)::int, active_count = active_count + ($3 = 1)::int,
-					done_count = done_count + ($3 = 2)::int, closed_count = closed_count + ($3 = 3)::int
-				where key = $1 returning next_number - 1 as number, lead, default_assignee, archived)
-			select number, lead, default_assignee, archived, nextval('positions') from p`, i.Project, f.At, int16(group)).
+				update projects set next_number = next_number + 1 where key = $1 returning next_number - 1 as number, lead, default_assignee, archived)
+			select number, lead, default_assignee, archived, nextval('positions') from p`, i.Project).
 			Scan(&i.Number, &lead, &defaultAssignee, &archived, &sequence)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil, fault.New(fault.Invalid, "there is no project %q", i.Project).WithField("project")
@@ -65,11 +58,14 @@ func (s *Store) InsertItem(ctx context.Context, op ops.Operation, result proto.M
 			i.Assignee = defaultAssignee
 		}
 		change := item.New(i, f.By, f.At)
-		e := Event{Item: i, Change: change, Mentions: f.Mentions, Lead: lead, Position: position(sequence)}
+		e := Event{
+			Item: i, Project: i.Project, Change: change, Mentions: f.Mentions, Lead: lead, RoutingLead: f.Org.LeadOf(i.RoutingUnit), Position: position(sequence),
+		}
 		batch := &pgx.Batch{}
 		queueInsert(batch, i)
+		queueTally(batch, nil, i)
 		answer(e.Position)
-		return batch, s.record(ctx, batch, e, nil)
+		return batch, s.record(ctx, batch, e)
 	})
 	return s.written(replayed, err)
 }
@@ -112,43 +108,34 @@ func (s *Store) UpdateItem(
 	ctx context.Context, op ops.Operation, result proto.Message, edit Edit, answer func(*item.Item, ops.Position),
 ) error {
 	replayed, err := ops.DoBatch(ctx, s.pool, op, result, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
-		i, sequence, lead, err := lock(ctx, tx, edit.Name)
+		i, err := lock(ctx, tx, edit.Name)
 		if err != nil {
 			return nil, err
 		}
-		from := item.GroupOf(i.Status)
 		change, changed, err := i.Apply(edit.Update, edit.By, edit.At)
 		if err != nil {
 			return nil, err
 		}
 		batch := &pgx.Batch{}
 		if !changed {
-			answer(i, ops.Position{})
+			answer(i.Item, ops.Position{})
 			return batch, nil
 		}
-		e := Event{Item: i, Change: change, Mentions: edit.Mentions, Lead: lead, Position: position(sequence)}
-		queueUpdate(batch, i)
-		if to := item.GroupOf(i.Status); to != from {
-			queueCounts(batch, i.Project, from, to)
-		}
-		answer(i, e.Position)
-		return batch, s.record(ctx, batch, e, nil)
+		e := i.event(edit.Act, change)
+		e.Mentions = edit.Mentions
+		queueUpdate(batch, i.Item)
+		queueBody(batch, i)
+		queueTally(batch, i.Before, i.Item)
+		answer(i.Item, e.Position)
+		return batch, s.record(ctx, batch, e)
 	})
 	return s.written(replayed, err)
-}
-
-// queueCounts moves one item between a project's counts.
-func queueCounts(batch *pgx.Batch, project string, from, to item.Group) {
-	batch.Queue(`update projects set
-			todo_count = todo_count + ($3 = 0)::int - ($2 = 0)::int, active_count = active_count + ($3 = 1)::int - ($2 = 1)::int,
-			done_count = done_count + ($3 = 2)::int - ($2 = 2)::int, closed_count = closed_count + ($3 = 3)::int - ($2 = 3)::int
-		where key = $1`, project, int16(from), int16(to))
 }
 
 // written wakes the relay after a commit that may have appended.
 func (s *Store) written(replayed bool, err error) error {
 	if err == nil && !replayed {
-		s.wake()
+		s.relay()
 	}
 	return err
 }

@@ -1,0 +1,25 @@
+package api
+
+import (
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bullpenhq/bullpen/libs/fault"
+)
+
+// maxAnswerBytes is how large an answer may be in the form that a model reads.
+const maxAnswerBytes = 64 << 10
+
+// fits refuses an answer that is too large to be read. It is never cut, as nobody could tell what is missing; advice says what to ask
+// instead.
+func fits(res proto.Message, advice string) error {
+	text, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(res)
+	if err != nil {
+		return err
+	}
+	if len(text) <= maxAnswerBytes {
+		return nil
+	}
+	return fault.New(fault.Invalid, "the answer would be %d KiB long, and at most %d are answered: %s", (len(text)+1023)>>10, maxAnswerBytes>>10, advice).
+		WithReason("ANSWER_TOO_LARGE")
+}
