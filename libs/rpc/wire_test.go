@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	toolv1 "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
+	"github.com/bullpenhq/bullpen/gen/bullpen/tool/v1/toolv1connect"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 )
@@ -176,4 +177,36 @@ func TestReflectionAsksForACallerAndHealthDoesNot(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, names, toolv1.File_bullpen_tool_v1_principal_service_proto.Services().Get(0).FullName())
 	require.NoError(t, known.Close())
+}
+
+func TestAnswersAreCompressedForStrangersAndWhenItIsWorthIt(t *testing.T) {
+	t.Parallel()
+	long := func(_ context.Context, req *toolv1.VerifyTokenRequest) (*toolv1.VerifyTokenResponse, error) {
+		name := "Ada"
+		if req.GetToken() == "long" {
+			name = strings.Repeat("Ada ", 4<<10)
+		}
+		return &toolv1.VerifyTokenResponse{Principal: &rpc.Principal{DisplayName: name}}, nil
+	}
+	b := newBundle(t, rpc.ServerOptions{}, serving(long))
+	url := serveHTTP(t, b.server)
+	for token, want := range map[string]string{"short": "", "long": "gzip"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+verifyToken, strings.NewReader(`{"token":"`+token+`"}`))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept-Encoding", "gzip")
+		req.Header.Set("Bullpen-Principal", b.keys.Sign(&rpc.Principal{Kind: rpc.KindSeat, Id: "ada", DisplayName: "Ada"}, 0))
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, http.StatusOK, res.StatusCode)
+		require.Equal(t, want, res.Header.Get("Content-Encoding"), token)
+	}
+	transport := rpc.HTTPTransport(url)
+	t.Cleanup(transport.Close)
+	ctx, info := connect.NewClientContext(t.Context())
+	client := toolv1connect.NewPrincipalServiceClient(rpc.NewClient(transport, rpc.ClientOptions{Service: "turn", Keys: b.keys}))
+	_, err := client.VerifyToken(ctx, &toolv1.VerifyTokenRequest{Token: "long"})
+	require.NoError(t, err)
+	require.Equal(t, "identity", info.ResponseEncoding, "between services")
 }
