@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -13,24 +14,32 @@ import (
 // or not. Streams end with their context; nothing bounds them but their own handler.
 //
 // The handler runs on a goroutine of its own, with a call info and a stream of its own, so that nothing is shared with the
-// transport once the call has been given up:
+// transport once the call has been given up. It uses the transport's stream itself, one use at a time, until then:
 //
-//	serving goroutine          handler goroutine
-//	  receive   ◄── op ──────── stream.Receive
-//	  send      ◄── op ──────── stream.Send
-//	  answer    ◄── done ────── returns
-//	  ctx.Done: answer, close `gone`; later ops fail with the context's error
+//	serving goroutine              handler goroutine
+//	  waits                          lock: stream.Receive, stream.Send
+//	  answer ◄────── done ────────── returns
+//	  ctx.Done: lock: gone; answer   every later use fails with the context's error
 func deadline(log *slog.Logger, limit time.Duration) connect.ServerInterceptor {
 	return func(next connect.ServerFunc) connect.ServerFunc {
+		// A server of one handler is the only way to give it a call info of its own.
+		handler := connect.NewServer()
+		handler.SetUnknownHandler(func(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+			c, ok := stream.(*detached)
+			if !ok {
+				return errors.New("the stream is of another call")
+			}
+			return guard(ctx, next, c.spec, c)
+		})
 		return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 			if spec.StreamType != connect.StreamTypeUnary {
 				return next(ctx, spec, stream)
 			}
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
-			c := newDetached(ctx, spec)
-			go c.run(log, next)
-			return c.serve(stream)
+			c := newDetached(ctx, spec, stream)
+			go c.run(log, handler)
+			return c.wait()
 		}
 	}
 }
@@ -39,24 +48,20 @@ func deadline(log *slog.Logger, limit time.Duration) connect.ServerInterceptor {
 type detached struct {
 	ctx  context.Context // the call's own
 	spec connect.Spec
-	// outer belongs to the transport, inner to the handler.
-	outer, inner *connect.CallInfo
+	// inner is the handler's call info.
+	inner *connect.CallInfo
+	done  chan error
 
-	ops  chan op
-	done chan error
-	gone chan struct{}
+	// mu is held by whoever uses stream or outer, which are the transport's, and settles whether the call has ended or been given up.
+	mu     sync.Mutex
+	stream connect.ServerStream
+	outer  *connect.CallInfo
+	gone   bool
 }
 
-// op is a use of the stream that the serving goroutine makes for the handler.
-type op struct {
-	run   func(connect.ServerStream) error
-	reply chan error
-}
-
-func newDetached(ctx context.Context, spec connect.Spec) *detached {
-	c := &detached{ctx: ctx, spec: spec, ops: make(chan op), done: make(chan error), gone: make(chan struct{})}
+func newDetached(ctx context.Context, spec connect.Spec, stream connect.ServerStream) *detached {
+	c := &detached{ctx: ctx, spec: spec, inner: &connect.CallInfo{Spec: spec}, done: make(chan error, 1), stream: stream}
 	c.outer, _ = connect.CallInfoForServerContext(ctx)
-	c.inner = &connect.CallInfo{Spec: spec}
 	if c.outer != nil {
 		c.inner.PeerAddr, c.inner.Protocol, c.inner.Codec = c.outer.PeerAddr, c.outer.Protocol, c.outer.Codec
 		c.inner.TransportInfo = c.outer.TransportInfo
@@ -65,24 +70,40 @@ func newDetached(ctx context.Context, spec connect.Spec) *detached {
 	return c
 }
 
-// serve does what the handler asks of the stream until it returns or the time is over.
-func (c *detached) serve(stream connect.ServerStream) error {
-	defer close(c.gone)
-	for {
-		select {
-		case o := <-c.ops:
-			c.publishHeaders()
-			o.reply <- o.run(stream)
-		case err := <-c.done:
-			c.publishHeaders()
-			return err
-		case <-c.ctx.Done():
-			return interruption(c.ctx, c.spec)
-		}
+// wait answers when the handler has, or when the call is given up.
+func (c *detached) wait() error {
+	select {
+	case err := <-c.done:
+		return err
+	case <-c.ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case err := <-c.done:
+		return err
+	default:
+		c.gone = true
+		return interruption(c.ctx, c.spec)
 	}
 }
 
-// publishHeaders hands on what the handler set. The handler waits meanwhile, or has returned.
+// run is the handler's side.
+func (c *detached) run(log *slog.Logger, handler *connect.Server) {
+	err := handler.Call(c.ctx, c.spec.Procedure, c.inner, c)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.gone {
+		c.publishHeaders()
+		c.done <- err
+		return
+	}
+	if p, ok := errors.AsType[*panicked](err); ok {
+		log.ErrorContext(c.ctx, "handler panicked after its deadline", "procedure", c.spec.Procedure, "error", p, "stack", string(p.stack))
+	}
+}
+
+// publishHeaders hands on what the handler set. The caller holds mu.
 func (c *detached) publishHeaders() {
 	if c.outer == nil {
 		return
@@ -91,45 +112,28 @@ func (c *detached) publishHeaders() {
 	copyHeader(c.outer.ResponseTrailer(), c.inner.ResponseTrailer())
 }
 
-// run is the handler's side. A server of one handler is the only way to give it a call info of its own.
-func (c *detached) run(log *slog.Logger, next connect.ServerFunc) {
-	server := connect.NewServer()
-	server.SetUnknownHandler(func(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
-		return guard(ctx, next, c.spec, stream)
-	})
-	err := server.Call(c.ctx, c.spec.Procedure, c.inner, c)
-	select {
-	case c.done <- err:
-	case <-c.gone:
-		if p, ok := errors.AsType[*panicked](err); ok {
-			log.ErrorContext(c.ctx, "handler panicked after its deadline", "procedure", c.spec.Procedure, "error", p, "stack", string(p.stack))
-		}
-	}
-}
-
-func (c *detached) do(run func(connect.ServerStream) error) error {
-	o := op{run: run, reply: make(chan error, 1)}
-	select {
-	case c.ops <- o:
-		return <-o.reply
-	case <-c.gone:
+// use lends the transport's stream, unless the call has been given up.
+func (c *detached) use(do func(connect.ServerStream) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone {
 		return c.ctx.Err()
 	}
+	c.publishHeaders()
+	return do(c.stream)
 }
 
 // Receive implements [connect.ServerStream].
 func (c *detached) Receive(msg any) error {
-	return c.do(func(s connect.ServerStream) error { return s.Receive(msg) })
+	return c.use(func(s connect.ServerStream) error { return s.Receive(msg) })
 }
 
 // SendHeaders implements [connect.ServerStream].
-func (c *detached) SendHeaders() error {
-	return c.do(func(s connect.ServerStream) error { return s.SendHeaders() })
-}
+func (c *detached) SendHeaders() error { return c.use(connect.ServerStream.SendHeaders) }
 
 // Send implements [connect.ServerStream].
 func (c *detached) Send(msg any) error {
-	return c.do(func(s connect.ServerStream) error { return s.Send(msg) })
+	return c.use(func(s connect.ServerStream) error { return s.Send(msg) })
 }
 
 func copyHeader(dst, src *connect.Header) {
