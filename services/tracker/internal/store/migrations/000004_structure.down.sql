@@ -1,0 +1,10 @@
+drop index relations_one_sided_idx;
+drop table purged_items;
+delete from history h where item_id is not null and not exists (select from items i where i.id = h.item_id);
+alter table history add constraint history_item_id_fkey foreign key (item_id) references items (id);
+drop index comments_answers_idx;
+drop index comments_reply_to_idx;
+drop index items_merged_into_idx;
+drop index items_removed_with_idx;
+drop index items_project_rank_idx;
+update items set rank = 'm' || lpad(to_hex(number), 8, '0') where rank = 'm' || lpad(to_hex(number), 8, '0') || 'V';
