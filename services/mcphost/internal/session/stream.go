@@ -46,6 +46,7 @@ func (l *httpLink) stream(ctx context.Context, c *call, body io.Reader) {
 // no call.
 func (l *httpLink) events(c *call, body io.Reader, from string) (last string, pause time.Duration, err error) {
 	events := wire.NewEvents(body, maxMessage)
+	defer events.Close()
 	last, pause = from, pauseMin
 	for {
 		e, err := events.Next()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -27,10 +28,24 @@ type Events struct {
 	retry  time.Duration
 }
 
-// NewEvents reads events of at most most bytes.
-func NewEvents(r io.Reader, most int) *Events {
+// readers are used again: a server answers every call with a stream of its own, and most of these have one short event.
+var readers = sync.Pool{New: func() any {
 	const buffer = 32 << 10
-	return &Events{reader: bufio.NewReaderSize(r, buffer), most: most}
+	return bufio.NewReaderSize(nil, buffer)
+}}
+
+// NewEvents reads events of at most most bytes. Close it.
+func NewEvents(r io.Reader, most int) *Events {
+	reader, _ := readers.Get().(*bufio.Reader)
+	reader.Reset(r)
+	return &Events{reader: reader, most: most}
+}
+
+// Close ends the reading; what was read stays valid.
+func (e *Events) Close() {
+	e.reader.Reset(nil)
+	readers.Put(e.reader)
+	e.reader = nil
 }
 
 // ID answers the last event id so far, whether or not its event had data.

@@ -115,7 +115,15 @@ func TestEventsAreReadHoweverTheyArrive(t *testing.T) {
 		_, err = e.Next()
 		require.ErrorIs(t, err, io.EOF)
 		require.Equal(t, "2", e.ID())
+		e.Close()
+		next := NewEvents(strings.NewReader("data: 2\n\n"), 100)
+		_, err = next.Next()
+		require.NoError(t, err, "nothing is left of the stream before")
+		next.Close()
+		require.Equal(t, []string{"/x", "{\"a\":\n1}"}, []string{string(first.Data), string(second.Data)}, "what was read stays")
 	}
-	_, err := NewEvents(strings.NewReader("data: "+strings.Repeat("x", 200<<10)+"\n\n"), 64<<10).Next()
+	e := NewEvents(strings.NewReader("data: "+strings.Repeat("x", 200<<10)+"\n\n"), 64<<10)
+	defer e.Close()
+	_, err := e.Next()
 	require.ErrorContains(t, err, "more than")
 }
