@@ -57,6 +57,14 @@ const (
 	insertMessage = `
 insert into outbox (topic, key, event_id, type, payload, headers) values ($1, $2, $3, $4, $5, $6) returning id`
 
+	// insertMessages draws ids in the order of the arrays.
+	insertMessages = `
+insert into outbox (topic, key, event_id, type, payload, headers)
+select topic, key, event_id, type, payload, headers
+from unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::bytea[], $6::jsonb[]) with ordinality
+     as m (topic, key, event_id, type, payload, headers, place)
+order by place`
+
 	republish = `update outbox set sent_at = null where sent_at is not null and created_at >= $1`
 )
 
@@ -102,6 +110,30 @@ func Queue(ctx context.Context, batch *pgx.Batch, m Message) (*pgx.QueuedQuery, 
 		return nil, err
 	}
 	return batch.Queue(insertMessage, args...), nil
+}
+
+// QueueAll is [Append] of many messages, in their order, as one statement of a batch; without messages it queues nothing.
+func QueueAll(ctx context.Context, batch *pgx.Batch, messages []Message) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	const columns = 6
+	all := make([][]any, columns)
+	for _, m := range messages {
+		args, err := m.arguments(ctx)
+		if err != nil {
+			return err
+		}
+		for i, value := range args {
+			all[i] = append(all[i], value)
+		}
+	}
+	args := make([]any, columns)
+	for i, column := range all {
+		args[i] = column
+	}
+	batch.Queue(insertMessages, args...)
+	return nil
 }
 
 // arguments checks the message and answers it as arguments of insertMessage.

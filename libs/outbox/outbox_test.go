@@ -79,6 +79,30 @@ func TestAppend(t *testing.T) {
 		require.Less(t, ids[0], ids[1])
 	})
 
+	t.Run("many are one statement, in their order", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		var sent []outbox.Message
+		for i := range 20 {
+			m := message("item-1")
+			m.Payload, m.Headers = []byte{byte(i)}, map[string]string{"n": string(rune('a' + i))}
+			sent = append(sent, m)
+		}
+		var batch pgx.Batch
+		require.NoError(t, outbox.QueueAll(t.Context(), &batch, nil))
+		require.NoError(t, outbox.QueueAll(t.Context(), &batch, sent))
+		require.Equal(t, 1, batch.Len())
+		require.NoError(t, b.pool.SendBatch(t.Context(), &batch).Close())
+		relay(t, b.pool, b.bus, outbox.RelayOptions{})
+		for i, got := range receive(t, b.bus, len(sent)) {
+			require.Equal(t, sent[i].Payload, got.Value)
+			require.Equal(t, sent[i].EventID.String(), got.Headers[outbox.HeaderID])
+			require.Equal(t, sent[i].Headers["n"], got.Headers["n"])
+		}
+		sent[7].Topic = ""
+		require.Equal(t, fault.Invalid, fault.ClassOf(outbox.QueueAll(t.Context(), &batch, sent)))
+	})
+
 	t.Run("an event id is drawn when none is given", func(t *testing.T) {
 		t.Parallel()
 		pool := pgtest.Pool(t, "tracker", migrations)
