@@ -17,6 +17,9 @@ func (h *Handler) GetWorkItem(ctx context.Context, req *trackerv1.GetWorkItemReq
 	if err != nil {
 		return nil, err
 	}
+	if err := h.notBefore(ctx, req.GetMinPosition()); err != nil {
+		return nil, err
+	}
 	i, err := h.Store.ItemByName(ctx, req.GetItem())
 	if err != nil {
 		return nil, err
