@@ -29,6 +29,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/run"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/api"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/events"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/object"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
 )
@@ -36,6 +37,7 @@ import (
 // Module describes the service to its host.
 var Module = run.Module{
 	Name:       "tracker",
+	NewConfig:  func() run.Config { return &Config{} },
 	Migrations: store.Migrations(),
 	Topics: []bus.Topic{
 		{Name: events.Topic, Partitions: 8},
@@ -44,7 +46,7 @@ var Module = run.Module{
 	Peers: []string{"company"},
 	New: func(ctx context.Context, h *run.Host) (run.Service, error) {
 		return New(ctx, Deps{
-			Pool: h.Pool, Bus: h.Bus, Company: companyv1connect.NewCompanyServiceClient(h.Client("company")),
+			Config: *h.Config.(*Config), Pool: h.Pool, Bus: h.Bus, Company: companyv1connect.NewCompanyServiceClient(h.Client("company")),
 			Log: h.Log, Metrics: h.Metrics, Now: h.Now, Node: h.Node,
 		})
 	},
@@ -58,6 +60,7 @@ type Company interface {
 
 // Deps is everything that the service needs.
 type Deps struct {
+	Config  Config
 	Pool    *pgxpool.Pool
 	Bus     bus.Bus
 	Company Company
@@ -74,6 +77,7 @@ type Service struct {
 	store   *store.Store
 	relay   *outbox.Relay
 	org     *follow.Follower[*org.Org]
+	objects object.Store
 	handler *api.Handler
 }
 
@@ -88,8 +92,19 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 	s.org = follow.New(follow.Options[*org.Org]{
 		Bus: d.Bus, Topic: events.CompanyTopic, Group: "tracker-follow-" + d.Node, Load: s.loadOrg, Log: d.Log,
 	})
-	s.handler = &api.Handler{Store: s.store, Org: s.org.Current, Colleagues: d.Company, Now: d.Now}
+	if s.objects, err = openObjects(d); err != nil {
+		return nil, err
+	}
+	s.handler = &api.Handler{Objects: s.objects, Store: s.store, Org: s.org.Current, Colleagues: d.Company, Now: d.Now}
 	return s, nil
+}
+
+// openObjects answers where files' bytes go.
+func openObjects(d Deps) (object.Store, error) {
+	if d.Config.S3.Endpoint == "" {
+		return object.NewPostgres(d.Pool), nil
+	}
+	return object.NewS3(d.Config.S3)
 }
 
 // loadOrg reads the company and writes its projects before anybody can file in them. Without an active company there is none, which
@@ -121,6 +136,7 @@ func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.relay.Run(ctx) })
 	group.Go(func() error { return s.org.Run(ctx) })
+	group.Go(func() error { return s.sweepObjects(ctx) })
 	group.Go(func() error { return ops.Retain(ctx, s.deps.Pool, s.deps.Log) })
 	return group.Wait()
 }

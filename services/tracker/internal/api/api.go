@@ -13,6 +13,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/ops"
 	"github.com/bullpenhq/bullpen/libs/rpc"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/object"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
 )
@@ -26,6 +27,8 @@ type Handler struct {
 	// Colleagues finds whom a text names when it is no handle.
 	Colleagues Colleagues
 	Now        func() time.Time
+	// Objects keeps the bytes of files.
+	Objects object.Store
 	// Lagging reports whether searches are more than 5 s behind the writes; nil when nothing can lag.
 	Lagging func() bool
 }

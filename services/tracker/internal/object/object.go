@@ -17,7 +17,7 @@ import (
 
 // Store keeps objects. It is safe for concurrent use.
 type Store interface {
-	// Put stores all that content holds, size bytes, under an id that was never used. When it answers nil the object is durable;
+	// Put stores all that content holds under an id that was never used: size bytes, or as many as come when size is -1. When it answers nil the object is durable;
 	// otherwise some of it may be there, to be deleted.
 	Put(ctx context.Context, id uuid.UUID, content io.Reader, size int64) error
 	// Read answers up to limit bytes from offset on; fewer only at the object's end. An object that is not there is unavailable,

@@ -35,7 +35,7 @@ func (p *Postgres) Put(ctx context.Context, id uuid.UUID, content io.Reader, siz
 		}
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			if written != size {
+			if size >= 0 && written != size {
 				return fmt.Errorf("the content ended after %d bytes of %d", written, size)
 			}
 			return nil

@@ -28,18 +28,20 @@ type S3Options struct {
 	SecretKey config.Secret
 }
 
-// Validate refuses options that cannot work, each by the name of its setting.
-func (o S3Options) Validate() error {
+// Validate answers the setting that cannot work and why; two empty texts when all can.
+func (o S3Options) Validate() (setting, problem string) {
 	address, err := url.Parse(o.Endpoint)
-	if err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https") || strings.Trim(address.Path, "/") != "" {
-		return fmt.Errorf("s3-endpoint must be an http or https address without a path, not %q", o.Endpoint)
+	switch {
+	case err != nil || address.Host == "" || address.User != nil || (address.Scheme != "http" && address.Scheme != "https") || strings.Trim(address.Path, "/") != "":
+		return "s3-endpoint", "must be an http or https address without a user and without a path"
+	case o.Bucket == "":
+		return "s3-bucket", "is required together with s3-endpoint"
+	case o.AccessKey == "":
+		return "s3-access-key", "is required together with s3-endpoint"
+	case o.SecretKey == "":
+		return "s3-secret-key", "is required together with s3-endpoint"
 	}
-	for name, value := range map[string]string{"s3-bucket": o.Bucket, "s3-access-key": o.AccessKey, "s3-secret-key": o.SecretKey.Reveal()} {
-		if value == "" {
-			return fmt.Errorf("%s is required together with s3-endpoint", name)
-		}
-	}
-	return nil
+	return "", ""
 }
 
 // S3 keeps objects in a bucket of a store that speaks that protocol.
@@ -50,8 +52,8 @@ type S3 struct {
 
 // NewS3 answers a store on a bucket that is there. It calls nobody yet.
 func NewS3(o S3Options) (*S3, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
+	if setting, problem := o.Validate(); problem != "" {
+		return nil, fmt.Errorf("%s %s", setting, problem)
 	}
 	address, err := url.Parse(o.Endpoint)
 	if err != nil {
@@ -69,9 +71,14 @@ func NewS3(o S3Options) (*S3, error) {
 
 func (s *S3) key(id uuid.UUID) string { return s.o.Prefix + id.String() }
 
+// partBytes is how much of an object is held in memory while it is sent.
+const partBytes = 16 << 20
+
 // Put implements [Store].
 func (s *S3) Put(ctx context.Context, id uuid.UUID, content io.Reader, size int64) error {
-	_, err := s.client.PutObject(ctx, s.o.Bucket, s.key(id), content, size, minio.PutObjectOptions{ContentType: "application/octet-stream"})
+	_, err := s.client.PutObject(ctx, s.o.Bucket, s.key(id), content, size, minio.PutObjectOptions{
+		ContentType: "application/octet-stream", PartSize: partBytes,
+	})
 	return told(err)
 }
 

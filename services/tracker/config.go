@@ -1,0 +1,38 @@
+package tracker
+
+import (
+	"flag"
+
+	"github.com/bullpenhq/bullpen/libs/config"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/object"
+)
+
+// Config are the service's settings.
+type Config struct {
+	// S3 says where files' bytes go; without an endpoint they stand in Postgres.
+	S3 object.S3Options
+}
+
+// RegisterFlags adds the settings to fs.
+func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
+	fs.StringVar(&c.S3.Endpoint, prefix+"s3-endpoint", "", "Address of an S3-compatible store that keeps the content of projects' files, such as https://s3.eu-west-1.amazonaws.com. Empty to keep it in Postgres.")
+	fs.StringVar(&c.S3.Bucket, prefix+"s3-bucket", "", "Bucket for files, which must be there.")
+	fs.StringVar(&c.S3.Prefix, prefix+"s3-prefix", "", "What the key of every object begins with, such as bullpen/.")
+	fs.StringVar(&c.S3.Region, prefix+"s3-region", "us-east-1", "Region of the bucket.")
+	fs.StringVar(&c.S3.AccessKey, prefix+"s3-access-key", "", "Access key of the store.")
+	config.SecretVar(fs, &c.S3.SecretKey, prefix+"s3-secret-key", "Secret key of the store.")
+}
+
+// Validate refuses settings that cannot work.
+func (c *Config) Validate() error {
+	if c.S3.Endpoint == "" {
+		if c.S3.Bucket != "" {
+			return config.Invalid("tracker.s3-bucket", "is given without s3-endpoint, so nothing would be kept there")
+		}
+		return nil
+	}
+	if field, problem := c.S3.Validate(); problem != "" {
+		return config.Invalid("tracker."+field, "%s", problem)
+	}
+	return nil
+}
