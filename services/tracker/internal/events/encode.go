@@ -34,6 +34,10 @@ func Encode(e store.Event) (outbox.Message, error) {
 	change := convert.Change(e.Entry())
 	routing := routing(e)
 	switch {
+	case e.Change.Kind == "purged":
+		body.Fact = &trackerv1.ItemEvent_ItemPurged{ItemPurged: &trackerv1.ItemPurged{
+			ItemId: e.Item.ID.String(), Key: e.Item.Key(), Project: e.Item.Project, Change: change, Routing: bare(e),
+		}}
 	case e.Comment != nil:
 		body.Fact = &trackerv1.ItemEvent_ItemCommented{ItemCommented: &trackerv1.ItemCommented{
 			Item: item, Comment: convert.Comment(e.Comment), Change: change, Routing: routing,
@@ -45,6 +49,13 @@ func Encode(e store.Event) (outbox.Message, error) {
 	}
 	payload, err := proto.Marshal(body)
 	return outbox.Message{Topic: Topic, Key: e.Item.ID.String(), EventID: id, Type: Topic, Payload: payload}, err
+}
+
+// bare is the snapshot of a change that no item can say more of.
+func bare(e store.Event) *trackerv1.RoutingSnapshot {
+	return &trackerv1.RoutingSnapshot{
+		Actor: e.Change.By.Seat, ActorToken: actorToken(e.Change.By), Concerns: concerns(e.Concerns), Lead: e.Lead,
+	}
 }
 
 func routing(e store.Event) *trackerv1.RoutingSnapshot {

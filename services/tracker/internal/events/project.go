@@ -20,14 +20,15 @@ func encodeProject(e store.Event) (outbox.Message, error) {
 	if err != nil {
 		return outbox.Message{}, err
 	}
+	changed := &trackerv1.ProjectChanged{Project: e.Project, Change: convert.Change(e.Entry())}
+	if len(e.Concerns) > 0 {
+		changed.Routing = bare(e)
+	}
 	payload, err := proto.Marshal(&trackerv1.ItemEvent{
 		EventId:   id.String(),
 		OccurTime: timestamppb.New(e.Change.At),
 		Sequence:  e.Position.Sequence,
-		Fact: &trackerv1.ItemEvent_ProjectChanged{ProjectChanged: &trackerv1.ProjectChanged{
-			Project: e.Project,
-			Change:  convert.Change(store.Entry{Position: e.Position, Change: e.Change}),
-		}},
+		Fact:      &trackerv1.ItemEvent_ProjectChanged{ProjectChanged: changed},
 	})
 	key := e.Project
 	if key == "" {
