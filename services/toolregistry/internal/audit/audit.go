@@ -28,8 +28,9 @@ const (
 	// MaxPendingBytes is how much may wait to be written before new calls wait too. Calls under way may add their results to it.
 	MaxPendingBytes = 32 << 20
 
-	// gather is how long a first record waits for company.
-	gather = 5 * time.Millisecond
+	// gather is how long a first record waits for company: a transaction, and the round of the relay behind it, cost as much for one as
+	// for ten.
+	gather = 20 * time.Millisecond
 	// maxBatch and maxBatchBytes bound a transaction.
 	maxBatch, maxBatchBytes = 1000, 8 << 20
 	// writeTimeout bounds one transaction.

@@ -41,8 +41,21 @@ func New(pool *pgxpool.Pool, encode EncodeFunc, wake func()) *Store {
 }
 
 const (
-	// drawFacts is called by InsertCalls and RestoreCalls: one number for each event.
+	// drawFacts is called by RestoreCalls: one number for each event.
 	drawFacts = `select nextval('call_facts') from generate_series(1, $1)`
+
+	// byIndex is called by InsertCalls: a plan is kept for as long as its connection, and one from when the table was small would read
+	// all of it for ever.
+	byIndex = `set local enable_seqscan = off`
+
+	// deleteRestored is called by InsertCalls: the door's own rows replace what was restored for them meanwhile, and each of their
+	// events has a number.
+	deleteRestored = `
+with replaced as (
+    delete from calls c using unnest($1::text[], $2::text[]) as own (turn_id, call_id)
+    where c.restored and c.turn_id <> '' and c.turn_id = own.turn_id and c.call_id = own.call_id
+)
+select nextval('call_facts') from generate_series(1, $3::int)`
 
 	// insertCalls is called by InsertCalls with a column an argument. A row that is there stays: a batch whose commit was not
 	// heard of is written again.
@@ -53,24 +66,18 @@ select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[],
                      $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::timestamptz[],
                      $18::bigint[])
 on conflict (audit_id) do nothing`
-
-	// deleteRestored is called by InsertCalls: the door's own rows replace what was restored for them meanwhile.
-	deleteRestored = `
-delete from calls c using unnest($1::text[], $2::text[]) as own (turn_id, call_id)
-where c.restored and c.turn_id <> '' and c.turn_id = own.turn_id and c.call_id = own.call_id`
 )
 
 // InsertCalls writes calls and their events, all or none. Writing the same calls again adds no row, and events that consumers
 // recognise by their id. Faults: invalid, when a call holds what no row can.
 func (s *Store) InsertCalls(ctx context.Context, records []*call.Record) error {
 	err := pg.InTx(ctx, s.pool, func(tx pgx.Tx) error {
-		facts, err := s.drawFacts(ctx, tx, len(records))
+		columns := columnsOf(records)
+		facts, err := replaceRestored(ctx, tx, columns[4], columns[1], len(records))
 		if err != nil {
 			return err
 		}
 		batch := &pgx.Batch{}
-		columns := columnsOf(records)
-		batch.Queue(deleteRestored, columns[4], columns[1])
 		batch.Queue(insertCalls, columns...)
 		if err := s.queueEvents(ctx, batch, records, facts); err != nil {
 			return err
@@ -96,6 +103,18 @@ func refused(err error) error {
 	return err
 }
 
+// replaceRestored makes room for the rows of calls, and answers a number for each of their events.
+func replaceRestored(ctx context.Context, tx pgx.Tx, turns, calls any, n int) (facts []int64, err error) {
+	batch := &pgx.Batch{}
+	batch.Queue(byIndex)
+	batch.Queue(deleteRestored, turns, calls, n).Query(func(rows pgx.Rows) (err error) {
+		facts, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
+	err = tx.SendBatch(ctx, batch).Close()
+	return facts, err
+}
+
 func (s *Store) drawFacts(ctx context.Context, tx pgx.Tx, n int) ([]int64, error) {
 	rows, err := tx.Query(ctx, drawFacts, n)
 	if err != nil {
@@ -105,16 +124,14 @@ func (s *Store) drawFacts(ctx context.Context, tx pgx.Tx, n int) ([]int64, error
 }
 
 func (s *Store) queueEvents(ctx context.Context, batch *pgx.Batch, records []*call.Record, facts []int64) error {
+	messages := make([]outbox.Message, len(records))
 	for i, r := range records {
-		message, err := s.encode(r, facts[i])
-		if err != nil {
-			return err
-		}
-		if _, err := outbox.Queue(ctx, batch, message); err != nil {
+		var err error
+		if messages[i], err = s.encode(r, facts[i]); err != nil {
 			return err
 		}
 	}
-	return nil
+	return outbox.QueueAll(ctx, batch, messages)
 }
 
 // columnsOf turns rows into the arguments of insertCalls.

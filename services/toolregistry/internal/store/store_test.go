@@ -77,6 +77,26 @@ func TestACallAndItsEventAreWrittenTogether(t *testing.T) {
 	require.Equal(t, []string{big.Decision, big.Rule, big.ApprovalID}, []string{got[1].Decision, got[1].Rule, got[1].ApprovalID})
 }
 
+func TestWritingACallDoesNotReadThoseBeforeIt(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	const batches, size = 100, 20
+	for range batches {
+		var batch []*call.Record
+		for range size {
+			batch = append(batch, record("ada", "t1", "", noon)) // a caller may give every call of its turn the same id
+		}
+		require.NoError(t, s.InsertCalls(t.Context(), batch))
+	}
+	for _, conn := range pool.AcquireAllIdle(t.Context()) {
+		_, err := conn.Exec(t.Context(), `select pg_stat_force_next_flush()`)
+		require.NoError(t, err)
+		conn.Release()
+	}
+	read := count(t, pool, `select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables where relname = 'calls'`)
+	require.Zero(t, read)
+}
+
 func TestWhatPostgresWillNeverTakeIsInvalid(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)

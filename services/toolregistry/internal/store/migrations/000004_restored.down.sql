@@ -1,0 +1,1 @@
+drop index calls_restored_idx;
