@@ -551,7 +551,11 @@ type Concern struct {
 	// That item's key.
 	AboutKey string `protobuf:"bytes,5,opt,name=about_key,json=aboutKey,proto3" json:"about_key,omitempty"`
 	// That item's title.
-	AboutTitle    string `protobuf:"bytes,6,opt,name=about_title,json=aboutTitle,proto3" json:"about_title,omitempty"`
+	AboutTitle string `protobuf:"bytes,6,opt,name=about_title,json=aboutTitle,proto3" json:"about_title,omitempty"`
+	// Where they promised to say what was decided, `slack` or `mattermost`; empty for nowhere.
+	OwesSurface string `protobuf:"bytes,7,opt,name=owes_surface,json=owesSurface,proto3" json:"owes_surface,omitempty"`
+	// The channel there.
+	OwesChannel   string `protobuf:"bytes,8,opt,name=owes_channel,json=owesChannel,proto3" json:"owes_channel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -624,6 +628,20 @@ func (x *Concern) GetAboutKey() string {
 func (x *Concern) GetAboutTitle() string {
 	if x != nil {
 		return x.AboutTitle
+	}
+	return ""
+}
+
+func (x *Concern) GetOwesSurface() string {
+	if x != nil {
+		return x.OwesSurface
+	}
+	return ""
+}
+
+func (x *Concern) GetOwesChannel() string {
+	if x != nil {
+		return x.OwesChannel
 	}
 	return ""
 }
@@ -818,7 +836,7 @@ const file_bullpen_tracker_v1_tracker_events_proto_rawDesc = "" +
 	" \x01(\tR\vroutingLead\x12\x14\n" +
 	"\x05muted\x18\v \x03(\tR\x05muted\x12\x1f\n" +
 	"\vactor_token\x18\f \x01(\tR\n" +
-	"actorToken\"\xb0\x01\n" +
+	"actorToken\"\xf6\x01\n" +
 	"\aConcern\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1c\n" +
@@ -826,7 +844,9 @@ const file_bullpen_tracker_v1_tracker_events_proto_rawDesc = "" +
 	"\babout_id\x18\x04 \x01(\tR\aaboutId\x12\x1b\n" +
 	"\tabout_key\x18\x05 \x01(\tR\baboutKey\x12\x1f\n" +
 	"\vabout_title\x18\x06 \x01(\tR\n" +
-	"aboutTitle\"\x9d\x01\n" +
+	"aboutTitle\x12!\n" +
+	"\fowes_surface\x18\a \x01(\tR\vowesSurface\x12!\n" +
+	"\fowes_channel\x18\b \x01(\tR\vowesChannel\"\x9d\x01\n" +
 	"\x0eProjectChanged\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x122\n" +
 	"\x06change\x18\x02 \x01(\v2\x1a.bullpen.tracker.v1.ChangeR\x06change\x12=\n" +
