@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -62,6 +63,7 @@ type bundle struct {
 	client trackerv1connect.TrackerServiceClient
 	direct trackerv1connect.TrackerServiceClient // signed by a service that is not the door
 	bus    bus.Bus
+	pool   *pgxpool.Pool
 }
 
 func setup(t *testing.T) bundle {
@@ -71,8 +73,9 @@ func setup(t *testing.T) bundle {
 	b, err := bus.Open(bus.Config{Brokers: broker.Brokers(), ClientID: "test"})
 	require.NoError(t, err)
 	require.NoError(t, b.EnsureTopics(t.Context(), tracker.Module.Topics...))
+	pool := pgtest.Pool(t, "tracker", tracker.Module.Migrations)
 	service, err := tracker.New(t.Context(), tracker.Deps{
-		Pool: pgtest.Pool(t, "tracker", tracker.Module.Migrations), Bus: b, Company: roster{},
+		Pool: pool, Bus: b, Company: roster{},
 		Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now, Node: "n1",
 	})
 	require.NoError(t, err)
@@ -93,7 +96,7 @@ func setup(t *testing.T) bundle {
 	as := func(name string) trackerv1connect.TrackerServiceClient {
 		return trackerv1connect.NewTrackerServiceClient(rpc.NewClient(rpc.InProcess(server), rpc.ClientOptions{Service: name, Keys: keys}))
 	}
-	return bundle{client: as("toolregistry"), direct: as("turn"), bus: b}
+	return bundle{client: as("toolregistry"), direct: as("turn"), bus: b, pool: pool}
 }
 
 func seat(ctx context.Context, handle string) context.Context {

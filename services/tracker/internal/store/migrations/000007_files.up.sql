@@ -30,6 +30,8 @@ create index objects_dead_idx on objects (created_at) where not live;
 create table object_chunks (
     object_id uuid not null,
     number int not null,
-    data bytea storage external not null,
+    data bytea not null,
     primary key (object_id, number)
 );
+-- Parts of a chunk are read without unpacking all of it; files are seldom worth compressing.
+alter table object_chunks alter column data set storage external;
