@@ -52,7 +52,7 @@ func Typo(a, b string) bool {
 	if min(len(x), len(y)) < 4 || slices.Equal(x, y) {
 		return false
 	}
-	return distance(x, y) == 1 || swapped(x, y)
+	return distance(x, y) == 1
 }
 
 func swapped(x, y []rune) bool {
@@ -71,8 +71,11 @@ func fold(word string) []rune {
 	return letters[:min(len(letters), maxLetters)]
 }
 
-// distance is Levenshtein's.
+// distance is Levenshtein's, but that two letters changed over, and nothing else, are one slip.
 func distance(a, b []rune) int {
+	if swapped(a, b) {
+		return 1
+	}
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
