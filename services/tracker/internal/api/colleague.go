@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	companyv1 "github.com/bullpenhq/bullpen/gen/bullpen/company/v1"
@@ -39,13 +40,18 @@ func (h *Handler) colleague(ctx context.Context, o *org.Org, argument, text stri
 	return "", fault.New(fault.Invalid, "%s is ambiguous: %q fits %s; give one of these handles", argument, text, strings.Join(candidates, ", ")).WithField(argument)
 }
 
-// mentioned parts the handles that a text names into colleagues and warnings about names nobody has.
-func mentioned(o *org.Org, handles []string) (colleagues, warnings []string) {
-	for _, handle := range handles {
-		if o.Has(handle) {
+// mentioned parts what a text names into the handles of colleagues and warnings about names nobody has. A unit, by its id, is its lead.
+func mentioned(o *org.Org, names []string) (colleagues, warnings []string) {
+	for _, name := range names {
+		handle := name
+		if !o.Has(name) {
+			handle = o.LeadOf(name)
+		}
+		switch {
+		case handle == "":
+			warnings = append(warnings, "@"+name+" is nobody's handle and no unit that has a lead, so nobody was told; lookup_colleague finds handles")
+		case !slices.Contains(colleagues, handle):
 			colleagues = append(colleagues, handle)
-		} else {
-			warnings = append(warnings, "@"+handle+" is nobody's handle, so nobody was told; lookup_colleague finds handles")
 		}
 	}
 	return colleagues, warnings

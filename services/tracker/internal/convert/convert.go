@@ -60,18 +60,24 @@ func Item(i *item.Item, now time.Time) *trackerv1.WorkItem {
 	return out
 }
 
-// Comment answers a remark, whole.
+// Comment answers a remark with as much of its body as it holds.
 func Comment(c *store.Comment) *trackerv1.Comment {
 	out := &trackerv1.Comment{
 		Id:         c.ID.String(),
 		Author:     c.Author.Name,
 		AuthorKind: c.Author.Kind,
 		Body:       c.Body,
+		BodyBytes:  max(c.Bytes, int32(len(c.Body))),
 		Mentions:   c.Mentions,
 		CreateTime: timestamppb.New(c.CreatedAt),
+		Ask:        Ask(c.Ask),
+		Choice:     c.Choice,
 	}
 	if c.ReplyTo != nil {
 		out.ReplyTo = c.ReplyTo.String()
+	}
+	if c.Answers != nil {
+		out.Answers = c.Answers.String()
 	}
 	return out
 }

@@ -12,7 +12,6 @@ import (
 	"embed"
 	"io/fs"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -61,16 +60,6 @@ type Event struct {
 
 // Encoder makes the outbox message of an event. It is given to Open, so that SQL and the wire never meet.
 type Encoder func(Event) (outbox.Message, error)
-
-// Comment is a remark in an item's thread.
-type Comment struct {
-	ID        uuid.UUID
-	Author    item.Actor
-	Body      string
-	ReplyTo   *uuid.UUID
-	Mentions  []string
-	CreatedAt time.Time
-}
 
 // Entry is a row of history.
 type Entry struct {

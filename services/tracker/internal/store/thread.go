@@ -17,6 +17,23 @@ const (
 	subtasksShown = 1000
 )
 
+// commentColumns of a comment c in the order that scanComment reads them; body is the whole or a part of it.
+func commentColumns(body string) string {
+	return `c.id, c.author, c.author_kind, c.author_seat, ` + body + `, octet_length(c.body), c.reply_to, c.mentions, c.turn_id, c.created_at, c.asked, c.decision,
+		c.answers, c.choice, c.answered_with, c.answered_by, c.answered_at,
+		coalesce((select a.choice from comments a where a.id = c.answered_with), '')`
+}
+
+func scanComment(row pgx.CollectableRow) (*Comment, error) {
+	c, ask := &Comment{}, &item.Ask{}
+	err := row.Scan(&c.ID, &c.Author.Name, &c.Author.Kind, &c.Author.Seat, &c.Body, &c.Bytes, &c.ReplyTo, &c.Mentions, &c.Author.Turn, &c.CreatedAt,
+		&ask.Asked, &ask.Decision, &c.Answers, &c.Choice, &ask.Answer, &ask.AnsweredBy, &ask.AnsweredAt, &ask.Choice)
+	if ask.Asked != "" {
+		c.Ask = ask
+	}
+	return c, err
+}
+
 // ThreadCursor is the oldest comment that was shown.
 type ThreadCursor struct {
 	At time.Time `json:"at"`
@@ -29,15 +46,12 @@ func (s *Store) Comments(ctx context.Context, itemID uuid.UUID, cursor *ThreadCu
 	if cursor != nil {
 		before = *cursor
 	}
-	rows, err := s.pool.Query(ctx, `select id, author, author_kind, author_seat, body, reply_to, mentions, turn_id, created_at from comments
+	rows, err := s.pool.Query(ctx, `select `+commentColumns("left(c.body, 2048)")+` from comments c
 		where item_id = $1 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4`, itemID, before.At, before.ID, CommentsShown+1)
 	if err != nil {
 		return nil, nil, err
 	}
-	newest, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Comment, error) {
-		c := &Comment{}
-		return c, row.Scan(&c.ID, &c.Author.Name, &c.Author.Kind, &c.Author.Seat, &c.Body, &c.ReplyTo, &c.Mentions, &c.Author.Turn, &c.CreatedAt)
-	})
+	newest, err := pgx.CollectRows(rows, scanComment)
 	if err != nil {
 		return nil, nil, err
 	}
