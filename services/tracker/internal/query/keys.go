@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/nearest"
 )
 
 // kind is how the value of a key reads.
@@ -32,7 +32,9 @@ var truths = []string{"true", "false"}
 var (
 	statuses = []string{"todo", "in_progress", "in_review", "done", "cancelled", "closed"}
 	groups   = []string{"not_started", "active", "done", "closed"}
-	flags    = []string{"cycle", "too_deep", "inconsistent_project", "key_collision", "one_sided", "one_sided_final"}
+	// priorities rise.
+	priorities = []string{"none", "low", "normal", "high", "urgent"}
+	flags      = []string{"cycle", "too_deep", "inconsistent_project", "key_collision", "one_sided", "one_sided_final"}
 )
 
 // Statuses answers the closed set of statuses in the order that boards show them.
@@ -41,13 +43,20 @@ func Statuses() []string { return slices.Clone(statuses) }
 // StatusGroups answers the closed set of groups in the order of an item's life.
 func StatusGroups() []string { return slices.Clone(groups) }
 
+// Priorities answers the closed set of priorities, the most urgent first.
+func Priorities() []string {
+	falling := slices.Clone(priorities)
+	slices.Reverse(falling)
+	return falling
+}
+
 // keys are all that a query may say, but for `f.` and a field's slug.
 var keys = map[string]key{
 	"q":                {kind: text},
 	"key":              {kind: words},
 	"status":           {kind: closed, set: statuses},
 	"status_group":     {kind: closed, set: groups},
-	"priority":         {kind: closed, set: item.Priorities()},
+	"priority":         {kind: closed, set: priorities},
 	"type":             {kind: words},
 	"tag":              {kind: words},
 	"assignee":         {kind: words},
@@ -103,56 +112,8 @@ func Keys() []string {
 // unknown refuses a word outside a closed set and names what is nearest and what there is.
 func unknown(field, what, given string, set []string) error {
 	hint := ""
-	if near := nearest(given, set); near != "" {
-		hint = "; did you mean " + near + "?"
+	if near := nearest.Few(given, set, 1); len(near) > 0 {
+		hint = ", did you mean " + near[0]
 	}
-	return invalid(field, "there is no %s %q%s It is one of %s", what, given, orDot(hint), strings.Join(set, ", "))
-}
-
-func orDot(hint string) string {
-	if hint == "" {
-		return "."
-	}
-	return hint
-}
-
-// nearest answers the member that a typo may have meant: at most a third of its letters away. Empty when none is that near.
-func nearest(given string, set []string) string {
-	given = strings.ToLower(given)
-	best, distance := "", 1<<30
-	for _, member := range set {
-		if d := edits(given, member); d < distance {
-			best, distance = member, d
-		}
-	}
-	if distance > max(1, len(best)/3) {
-		return ""
-	}
-	return best
-}
-
-// edits counts the letters to put in, take out, replace or swap. Long texts are no typos of anything.
-func edits(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	before, last, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next[j] = min(last[j]+1, next[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], before[j-2]+1)
-			}
-		}
-		before, last, next = last, next, before
-	}
-	return last[len(b)]
+	return invalid(field, "there is no %s %q%s; there are %s", what, given, hint, strings.Join(set, ", "))
 }

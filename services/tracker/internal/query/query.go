@@ -71,7 +71,14 @@ type Condition struct {
 type Field struct {
 	ID   string
 	Type string
+	// Timed is a date with a time of day, Multi a choice of several.
+	Timed, Multi bool
+	// Options are what there is to choose from: the value of each, and what a column of it is called.
+	Options []Option
 }
+
+// Option is a value to choose.
+type Option struct{ Value, Label string }
 
 // Slug answers the slug of a custom field's key, empty for any other key.
 func Slug(key string) string {
