@@ -102,7 +102,7 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 // openObjects answers where files' bytes go.
 func openObjects(d Deps) (object.Store, error) {
 	if d.Config.S3.Endpoint == "" {
-		return object.NewPostgres(d.Pool), nil
+		return store.NewChunks(d.Pool), nil
 	}
 	return object.NewS3(d.Config.S3)
 }

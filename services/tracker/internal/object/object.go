@@ -2,8 +2,8 @@
 //
 // An object is written once, whole, under an id of its own, and never changed: a new content of a file is a new object. Whoever
 // writes records the id beforehand and says afterwards that the object is in use, so that what a crash leaves behind can be found
-// and swept. Two implementations keep the same promises: [Postgres], beside the tracker's own tables, and [S3], any store that speaks
-// that protocol.
+// and swept. Two implementations keep the same promises: the chunks beside the tracker's own tables, in the package store, and [S3], any
+// store that speaks that protocol.
 package object
 
 import (
@@ -29,8 +29,8 @@ type Store interface {
 	Ping(ctx context.Context) error
 }
 
-// missing is what Read answers for an object that is not there.
-func missing(id uuid.UUID) error {
+// Missing is what Read answers for an object that is not there.
+func Missing(id uuid.UUID) error {
 	return fault.New(fault.Unavailable,
 		"the content store does not have the content of this file (object %s): the file is neither missing nor empty, its content cannot be read now", id)
 }

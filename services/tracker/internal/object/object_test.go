@@ -20,7 +20,7 @@ import (
 
 func TestPostgresKeepsWhatAStorePromises(t *testing.T) {
 	t.Parallel()
-	suite(t, object.NewPostgres(pgtest.Pool(t, "tracker", store.Migrations())))
+	suite(t, store.NewChunks(pgtest.Pool(t, "tracker", store.Migrations())))
 }
 
 func TestAnS3ServerKeepsWhatAStorePromises(t *testing.T) {

@@ -102,7 +102,7 @@ func (s *S3) refused(id uuid.UUID, err error) ([]byte, error) {
 	case answer.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		return nil, nil
 	case answer.StatusCode == http.StatusNotFound && answer.Code == minio.NoSuchKey:
-		return nil, missing(id)
+		return nil, Missing(id)
 	}
 	return nil, told(err)
 }

@@ -1,4 +1,4 @@
-package object
+package store
 
 import (
 	"context"
@@ -9,20 +9,24 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/bullpenhq/bullpen/services/tracker/internal/object"
 )
 
 // chunkBytes is how much of an object one row holds: a read of a page touches one or two, and 1 GiB is 4,096 of them.
 const chunkBytes = 256 << 10
 
-// Postgres keeps objects in the table object_chunks.
-type Postgres struct{ pool *pgxpool.Pool }
+// Chunks keeps the bytes of files beside the tracker's tables, in object_chunks. It is an [object.Store].
+type Chunks struct{ pool *pgxpool.Pool }
 
-// NewPostgres answers a store on a migrated schema.
-func NewPostgres(pool *pgxpool.Pool) *Postgres { return &Postgres{pool: pool} }
+var _ object.Store = (*Chunks)(nil)
 
-// Put implements [Store]. Chunks are committed one by one, as a transaction over a gigabyte would hold back the whole database's
+// NewChunks answers a store on a migrated schema.
+func NewChunks(pool *pgxpool.Pool) *Chunks { return &Chunks{pool: pool} }
+
+// Put implements [object.Store]. Chunks are committed one by one, as a transaction over a gigabyte would hold back the whole database's
 // clean-up.
-func (p *Postgres) Put(ctx context.Context, id uuid.UUID, content io.Reader, size int64) error {
+func (p *Chunks) Put(ctx context.Context, id uuid.UUID, content io.Reader, size int64) error {
 	chunk := make([]byte, chunkBytes)
 	var written int64
 	for number := 0; ; number++ {
@@ -45,8 +49,8 @@ func (p *Postgres) Put(ctx context.Context, id uuid.UUID, content io.Reader, siz
 	}
 }
 
-// Read implements [Store].
-func (p *Postgres) Read(ctx context.Context, id uuid.UUID, offset int64, limit int) ([]byte, error) {
+// Read implements [object.Store].
+func (p *Chunks) Read(ctx context.Context, id uuid.UUID, offset int64, limit int) ([]byte, error) {
 	first, last := offset/chunkBytes, (offset+int64(limit)-1)/chunkBytes
 	rows, err := p.pool.Query(ctx, `select number, data from object_chunks where object_id = $1 and number between $2 and $3 order by number`, id, first, last)
 	if err != nil {
@@ -58,7 +62,7 @@ func (p *Postgres) Read(ctx context.Context, id uuid.UUID, offset int64, limit i
 	expected := int(first)
 	_, err = pgx.ForEachRow(rows, []any{&number, &data}, func() error {
 		if number != expected {
-			return missing(id)
+			return object.Missing(id)
 		}
 		expected++
 		out = append(out, data...)
@@ -76,22 +80,22 @@ func (p *Postgres) Read(ctx context.Context, id uuid.UUID, offset int64, limit i
 }
 
 // nothing tells an offset past the end from an object that is not there.
-func (p *Postgres) nothing(ctx context.Context, id uuid.UUID) ([]byte, error) {
+func (p *Chunks) nothing(ctx context.Context, id uuid.UUID) ([]byte, error) {
 	var there bool
 	if err := p.pool.QueryRow(ctx, `select exists (select from object_chunks where object_id = $1)`, id).Scan(&there); err != nil {
 		return nil, err
 	}
 	if !there {
-		return nil, missing(id)
+		return nil, object.Missing(id)
 	}
 	return nil, nil
 }
 
-// Delete implements [Store].
-func (p *Postgres) Delete(ctx context.Context, id uuid.UUID) error {
+// Delete implements [object.Store].
+func (p *Chunks) Delete(ctx context.Context, id uuid.UUID) error {
 	_, err := p.pool.Exec(ctx, `delete from object_chunks where object_id = $1`, id)
 	return err
 }
 
-// Ping implements [Store].
-func (p *Postgres) Ping(ctx context.Context) error { return p.pool.Ping(ctx) }
+// Ping implements [object.Store].
+func (p *Chunks) Ping(ctx context.Context) error { return p.pool.Ping(ctx) }
