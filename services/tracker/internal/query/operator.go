@@ -5,93 +5,90 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bullpenhq/bullpen/services/tracker/internal/field"
 )
 
-// operators are all that a custom field can be asked, in the order that refusals name them.
-var operators = []string{
-	"is", "not", "in", "nin", "lt", "lte", "gt", "gte", "range", "contains", "lacks", "starts", "ends", "all", "none", "set", "unset",
-}
-
-// admissible are the operators of each type of field.
-var admissible = map[string][]string{
-	"text":         {"is", "not", "in", "nin", "contains", "lacks", "starts", "ends", "set", "unset"},
-	"textarea":     {"contains", "lacks", "starts", "ends", "set", "unset"},
-	"url":          {"is", "not", "in", "nin", "contains", "lacks", "starts", "ends", "set", "unset"},
-	"email":        {"is", "not", "in", "nin", "contains", "lacks", "starts", "ends", "set", "unset"},
-	"number":       {"is", "not", "in", "nin", "lt", "lte", "gt", "gte", "range", "set", "unset"},
-	"progress":     {"is", "not", "in", "nin", "lt", "lte", "gt", "gte", "range", "set", "unset"},
-	"date":         {"is", "lt", "lte", "gt", "gte", "range", "set", "unset"},
-	"dropdown":     {"is", "not", "in", "nin", "all", "none", "set", "unset"},
-	"labels":       {"is", "not", "in", "nin", "all", "none", "set", "unset"},
-	"checkbox":     {"is", "not", "set", "unset"},
-	"relationship": {"is", "not", "in", "nin", "set", "unset"},
-	"people":       {"is", "not", "in", "nin", "set", "unset"},
+// operators are all that a custom field can be asked; which of them, its type says.
+var operators = []field.Operator{
+	field.Eq, field.Ne, field.Lt, field.Lte, field.Gt, field.Gte, field.Range, field.In, field.NotIn, field.Contains, field.NotContains, field.StartsWith,
+	field.Any, field.All, field.None, field.IsSet, field.Unset,
 }
 
 // listing operators take several values, parted by commas.
-var listing = []string{"in", "nin", "all", "none"}
+var listing = []field.Operator{field.In, field.NotIn, field.Any, field.All, field.None}
 
-// fieldCondition reads what is asked of a custom field: an operator and a value, or a value alone, which is what it must be.
+// fieldCondition reads what is asked of a custom field: an operator and a value, or a value alone, which the field's usual operator takes.
 func fieldCondition(key, value string) (Condition, error) {
 	if !fieldKey(key) {
 		return Condition{}, invalid(key, "%s names no custom field: after f. comes a slug of lower-case letters, digits, - and _", key)
 	}
-	c := Condition{Key: key, Op: "is", Operand: value}
-	if op, operand, parted := strings.Cut(value, ":"); parted && slices.Contains(operators, op) {
-		c.Op, c.Operand = op, operand
-	} else if value == "set" || value == "unset" {
-		c.Op, c.Operand = value, ""
+	c := Condition{Key: key, Operand: value}
+	if op, operand, parted := strings.Cut(value, ":"); parted && slices.Contains(operators, field.Operator(op)) {
+		c.Op, c.Operand = field.Operator(op), operand
+	} else if o := field.Operator(value); o == field.IsSet || o == field.Unset {
+		c.Op, c.Operand = o, ""
 	}
 	switch {
-	case c.Op == "set" || c.Op == "unset":
+	case c.Op == field.IsSet || c.Op == field.Unset:
 		if c.Operand != "" {
 			return Condition{}, invalid(key, "%s: %s takes no value", key, c.Op)
 		}
 	case c.Operand == "":
-		return Condition{}, invalid(key, "%s: %s needs a value, such as %s:3; for items without one, write unset", key, c.Op, c.Op)
-	case slices.Contains(listing, c.Op):
-		list, err := members(key, c.Operand)
-		if err != nil {
-			return Condition{}, err
-		}
-		c.Operand = strings.Join(list, ",")
-	case len(c.Operand) > MaxValueBytes:
+		return Condition{}, invalid(key, "%s needs a value, such as 3 or gte:3; for items without one, write unset", key)
+	case len(c.Operand) > MaxMembers*MaxValueBytes || !slices.Contains(listing, c.Op) && len(c.Operand) > MaxValueBytes:
 		return Condition{}, invalid(key, "%s: the value is %d bytes long, and at most %d are taken", key, len(c.Operand), MaxValueBytes)
 	}
 	return c, nil
 }
 
-// Bind checks a condition on a custom field against what the field is, and reads its values.
-func (c Condition) Bind(f Field) (Condition, error) {
-	allowed := admissible[f.Type]
-	if !slices.Contains(allowed, c.Op) {
-		return c, invalid(c.Key, "%s is a %s, which cannot be asked %s; it can be asked %s", c.Key, f.Type, c.Op, strings.Join(allowed, ", "))
+// Names resolves what the values of a custom field name outside of it.
+type Names struct {
+	// Item answers the id of the item that a key names, Colleague the handle of whom a text names; both refuse with a fault.
+	Item, Colleague func(text string) (string, error)
+}
+
+// Bind checks a condition on a custom field against the field's declaration, and reads its values into the forms that are stored.
+func (c Condition) Bind(d field.Declaration, names Names) (Condition, error) {
+	c.Field = &d
+	given := c.Op
+	if c.Op == "" {
+		c.Op = d.Operators()[0]
 	}
-	c.Field = &f
+	if err := d.Admit(c.Key, c.Op); err != nil {
+		return c, err
+	}
 	switch {
-	case c.Op == "set" || c.Op == "unset":
+	case c.Op == field.IsSet || c.Op == field.Unset:
 		return c, nil
-	case f.Type == "date":
-		op := c.Op
-		if op == "is" {
-			op = "eq"
+	case d.Kind() == field.Days:
+		text := c.Operand
+		switch given {
+		case "":
+		case field.Ne:
+			text = "eq:" + text
+		default:
+			text = string(given) + ":" + text
 		}
-		w, err := ParseWhen(c.Key, op+":"+c.Operand)
+		w, err := ParseWhen(c.Key, text)
 		c.When = &w
 		return c, err
-	case c.Op == "range":
+	case c.Op == field.Range:
 		from, to, parted := strings.Cut(c.Operand, "..")
 		if !parted {
 			return c, invalid(c.Key, "%s: a range is written range:<from>..<to>, not %q", c.Key, c.Operand)
 		}
 		c.Values = []string{strings.TrimSpace(from), strings.TrimSpace(to)}
 	case slices.Contains(listing, c.Op):
-		c.Values = strings.Split(c.Operand, ",")
+		var err error
+		if c.Values, err = members(c.Key, c.Operand); err != nil {
+			return c, err
+		}
 	default:
 		c.Values = []string{c.Operand}
 	}
-	for n, value := range c.Values {
-		read, err := c.value(f, value)
+	for n, text := range c.Values {
+		read, err := c.stored(d, names, text)
 		if err != nil {
 			return c, err
 		}
@@ -100,17 +97,31 @@ func (c Condition) Bind(f Field) (Condition, error) {
 	return c, nil
 }
 
-// value reads one value of a field as it is stored, in text.
-func (c Condition) value(f Field, text string) (string, error) {
-	switch f.Type {
-	case "number", "progress":
+// stored reads one value of a field in the form that is stored.
+func (c Condition) stored(d field.Declaration, names Names, text string) (string, error) {
+	switch d.Kind() {
+	case field.Amounts:
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
-			return "", invalid(c.Key, "%s is a %s, and %q is no number", c.Key, f.Type, text)
+			return "", invalid(c.Key, "%s is a %s, and %q is no number", c.Key, d.Type, text)
 		}
 		return strconv.FormatFloat(n, 'f', -1, 64), nil
-	case "checkbox":
+	case field.Truths:
 		return text, oneOf(c.Key, "value of "+c.Key, text, truths)
+	case field.Choices:
+		if o, ok := d.Option(text); ok {
+			return o.ID, nil
+		}
+		slugs := make([]string, 0, len(d.Options))
+		for _, o := range d.Options {
+			slugs = append(slugs, o.Slug)
+		}
+		return "", unknown(c.Key, "option of "+c.Key, text, slugs)
+	case field.Marks:
+		if d.Type == field.People {
+			return names.Colleague(text)
+		}
+		return names.Item(text)
 	default:
 		return text, nil
 	}

@@ -64,13 +64,14 @@ func (q *Query) Params() Params {
 // Value prints what a condition asks for, as it is parsed.
 func (c Condition) Value() string {
 	switch {
+	case Slug(c.Key) != "" && c.Operand == "":
+		return string(c.Op)
+	case Slug(c.Key) != "" && c.Op == "":
+		return c.Operand
+	case Slug(c.Key) != "":
+		return string(c.Op) + ":" + c.Operand
 	case c.When != nil:
 		return c.When.String()
-	case c.Op != "":
-		if c.Operand == "" && (c.Op == "set" || c.Op == "unset") {
-			return c.Op
-		}
-		return c.Op + ":" + c.Operand
 	default:
 		return strings.Join(c.Values, ",")
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/field"
 )
 
 // Limits of a query.
@@ -61,24 +62,11 @@ type Condition struct {
 	// When is set for dates.
 	When *When
 	// Op and Operand are set for a custom field, whose key is `f.` and its slug.
-	Op      string
+	Op      field.Operator
 	Operand string
-	// Field is what the field is declared as; nil until the query is bound to a catalogue.
-	Field *Field
+	// Field is what the field is declared as; nil until the condition is bound to a catalogue.
+	Field *field.Declaration
 }
-
-// Field is a custom field, as far as a query needs to know it.
-type Field struct {
-	ID   string
-	Type string
-	// Timed is a date with a time of day, Multi a choice of several.
-	Timed, Multi bool
-	// Options are what there is to choose from: the value of each, and what a column of it is called.
-	Options []Option
-}
-
-// Option is a value to choose.
-type Option struct{ Value, Label string }
 
 // Slug answers the slug of a custom field's key, empty for any other key.
 func Slug(key string) string {
@@ -94,7 +82,7 @@ type Sort struct {
 	Key        string
 	Descending bool
 	// Field is set for a custom field, once bound.
-	Field *Field
+	Field *field.Declaration
 }
 
 // String is the form that is parsed.
@@ -112,7 +100,7 @@ type Total struct {
 	// Of is estimate, points or a custom field's key; empty for count.
 	Of string
 	// Field is set for a custom field, once bound.
-	Field *Field
+	Field *field.Declaration
 }
 
 // String is the form that is parsed.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/field"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/query"
 )
 
@@ -102,35 +103,59 @@ func TestEveryPresetIsAQuery(t *testing.T) {
 
 func TestAnInadmissibleOperatorIsRefusedNamingTheAdmissible(t *testing.T) {
 	t.Parallel()
-	all := map[string]bool{}
+	names := query.Names{
+		Colleague: func(string) (string, error) { return "ines", nil },
+		Item:      func(string) (string, error) { return "id", nil },
+	}
+	declared := func(kind string) field.Declaration {
+		return field.Declaration{ID: "1", Slug: "x", Type: kind, Options: []field.Option{{ID: "o1", Slug: "core", Name: "The Core"}}}
+	}
 	for _, c := range []struct{ kind, value, says string }{
-		{"number", "contains:3", "is, not, in, nin, lt, lte, gt, gte, range, set, unset"},
-		{"number", "gt:many", "no number"},
-		{"text", "gt:3", "contains, lacks, starts, ends"},
-		{"checkbox", "maybe", "true, false"},
-		{"date", "lt:someday", "no date"},
-		{"labels", "contains:a", "all, none"},
-		{"people", "starts:a", "is, not, in, nin, set, unset"},
-		{"rollup", "is:3", "rollup"},
+		{field.Number, "contains:3", "eq, ne, lt, lte, gt, gte, range, in, not_in, set, unset"},
+		{field.Number, "gt:many", "no number"},
+		{field.Text, "gt:3", "contains, not_contains, starts_with"},
+		{field.Checkbox, "maybe", "true, false"},
+		{field.Date, "lt:someday", "no date"},
+		{field.Labels, "contains:a", "any, all, none, set, unset"},
+		{field.Dropdown, "cor", "did you mean core"},
+		{field.People, "starts_with:a", "eq, ne, in, not_in, set, unset"},
 	} {
 		q, err := query.Parse(query.Params{"f.x": c.value})
 		require.NoError(t, err)
-		_, err = q.Where[0].Bind(query.Field{ID: "1", Type: c.kind})
+		_, err = q.Where[0].Bind(declared(c.kind), names)
 		f, ok := fault.As(err)
 		require.True(t, ok, c)
 		require.Equal(t, "f.x", f.Field)
 		require.Contains(t, f.Message, c.says)
 	}
-	for _, op := range []string{"is", "not", "in", "nin", "lt", "lte", "gt", "gte", "range", "contains", "lacks", "starts", "ends", "all", "none", "set", "unset"} {
-		value := op
-		if op != "set" && op != "unset" {
-			value += ":1..2"
-		}
-		q, err := query.Parse(query.Params{"f.x": value})
-		require.NoError(t, err, op)
-		all[q.Where[0].Op] = true
+	for _, c := range []struct{ kind, value, stored string }{
+		{field.Number, "3.50", "3.5"},
+		{field.Dropdown, "the core", "o1"},
+		{field.Labels, "core", "o1"},
+		{field.People, "Ines Rocha", "ines"},
+		{field.Relationship, "OPS-1", "id"},
+		{field.Text, "a: b, c", "a: b, c"},
+	} {
+		q, err := query.Parse(query.Params{"f.x": c.value})
+		require.NoError(t, err)
+		bound, err := q.Where[0].Bind(declared(c.kind), names)
+		require.NoError(t, err)
+		require.Equal(t, []string{c.stored}, bound.Values)
 	}
-	require.Len(t, all, 17)
+	all := map[field.Operator]bool{}
+	for _, kind := range []string{field.Text, field.Textarea, field.Number, field.Date, field.Dropdown, field.Labels, field.Checkbox, field.People} {
+		for _, op := range declared(kind).Operators() {
+			value := string(op)
+			if op != field.IsSet && op != field.Unset {
+				value += ":1..2"
+			}
+			q, err := query.Parse(query.Params{"f.x": value})
+			require.NoError(t, err, op)
+			require.Equal(t, op, q.Where[0].Op)
+			all[op] = true
+		}
+	}
+	require.Len(t, all, 17, "there are 17 operators and each is some type's")
 }
 
 // whatever parses prints as something that parses as the same.
@@ -153,12 +178,12 @@ func printsBack(t *testing.T, params query.Params) {
 func FuzzParse(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"assignee", "me", "sort", "-priority"},
-		{"f.team", "in:core,infra", "due", "range:sow..eow"},
+		{"f.team", "any:core,infra", "due", "range:sow..eow"},
 		{"any", `[{"assignee":"me"},{"due":"overdue"}]`, "group_by", "due:week"},
 		{"show_closed", "recent:14d", "totals", "sum:points,p90:f.cost,count"},
 		{"container", "project:ops", "open_only", "true"},
 		{"f.a", "set", "f.b", "unset:"},
-		{"f.c", "is:is:3", "group", ""},
+		{"f.c", "eq:eq:3", "group", ""},
 		{"any", "[{\"q\":\"\\ud800\"}]", "limit", "+5"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
