@@ -84,18 +84,10 @@ func (h *Handler) UpdateWorkItem(ctx context.Context, req *trackerv1.UpdateWorkI
 		return nil, err
 	}
 	u := item.Update{
-		Status: req.Status, Priority: req.Priority, Title: req.Title, Body: req.Body, EstimateMinutes: req.EstimateMinutes,
-		ClearEstimate: len(req.GetClear()) > 0, Reason: req.GetReason(), IfMatch: req.IfMatch,
+		Status: req.Status, Priority: req.Priority, Title: req.Title, Body: req.Body, Watch: req.Watch, Reason: req.GetReason(), IfMatch: req.IfMatch,
 	}
-	if u.ClearEstimate && u.EstimateMinutes != nil {
-		return nil, fault.New(fault.Invalid, "give estimate_minutes or name it in clear, not both").WithField("clear")
-	}
-	if req.Due != nil {
-		due, err := item.ParseMoment("due", req.GetDue())
-		if err != nil {
-			return nil, err
-		}
-		u.Due = &due
+	if err := schedule(req, &u); err != nil {
+		return nil, err
 	}
 	if req.Assignee != nil {
 		assignee := req.GetAssignee()

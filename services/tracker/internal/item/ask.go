@@ -197,7 +197,7 @@ func (i *Item) Answered() { i.OpenAsks = max(0, i.OpenAsks-1) }
 
 // MayAnswer refuses an answer by somebody who was not asked. A person's own credential may answer for whoever was.
 func (a *Ask) MayAnswer(by Actor) error {
-	if by.person() || by.Seat != "" && by.Seat == a.Asked {
+	if by.Person() || by.Seat != "" && by.Seat == a.Asked {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "the question is @%s's to answer: only they or a person may", a.Asked).WithField("answers")

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/bullpenhq/bullpen/libs/fault"
 )
 
 // Limits of an item. Sizes are in bytes.
 const (
 	MaxWatchers      = 64
+	MaxCollaborators = 8
+	MaxLabels        = 40
 	MaxDepth         = 7
 	MaxReassignments = 8
 	maxQuotedBytes   = 600
@@ -123,15 +123,6 @@ type Item struct {
 	Removal *Removal
 }
 
-// Claim says who works on an item, and until when.
-type Claim struct {
-	Holder string // a handle or a token's name
-	Until  time.Time
-}
-
-// Live reports whether the claim still holds.
-func (c *Claim) Live(now time.Time) bool { return c != nil && now.Before(c.Until) }
-
 // Removal says how an item came into the trash.
 type Removal struct {
 	By   string
@@ -139,21 +130,6 @@ type Removal struct {
 	At   time.Time
 	// With is the item whose removal took this one along; its own id when it was removed itself.
 	With uuid.UUID
-}
-
-// Checklist is a list of small steps.
-type Checklist struct {
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	Items []Step `json:"items"`
-}
-
-// Step is one entry of a checklist.
-type Step struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Done     bool   `json:"done,omitempty"`
-	Assignee string `json:"assignee,omitempty"`
 }
 
 // Key is what people call it by.
@@ -180,22 +156,16 @@ type Actor struct {
 	Turn string
 }
 
-// person reports whether a person's own credential acts: it resets what agents have spent.
-func (a Actor) person() bool { return a.Kind == "human" || a.Kind == "operator" }
-
-// Watch makes a seat hear of the item, unless it has muted it or the list is full: watching is then skipped, not refused, as
-// nobody asked for it.
-func (i *Item) Watch(handle string) {
-	if handle == "" || slices.Contains(i.Watchers, handle) || slices.Contains(i.Muted, handle) || len(i.Watchers) >= MaxWatchers {
-		return
-	}
-	i.Watchers = append(i.Watchers, handle)
-}
+// Person reports whether a person's own credential acts: it may what leads may, and resets what agents have spent.
+func (a Actor) Person() bool { return a.Kind == "human" || a.Kind == "operator" }
 
 // enter puts the item into a status and keeps the stamps that go with it.
 func (i *Item) enter(status string, now time.Time) {
 	was, is := GroupOf(i.Status), GroupOf(status)
 	i.Status, i.StatusEnteredAt = status, now
+	if is >= Done {
+		i.Claim = nil // nobody works on it any more
+	}
 	if was >= Done && is < Done {
 		i.Reopens++
 		i.DoneAt, i.ClosedAt = nil, nil
@@ -212,26 +182,4 @@ func (i *Item) enter(status string, now time.Time) {
 			i.DoneAt = &now
 		}
 	}
-}
-
-// hand gives the item to somebody, within what agents may.
-func (i *Item) hand(to string, by Actor) error {
-	if !by.person() && by.Kind == "agent" {
-		if i.Reassignments >= MaxReassignments {
-			return fault.New(fault.ReassignmentBudget,
-				"%s has changed hands %d times between agents, which is as often as it may: leave it with %s, or ask a person to hand it on",
-				i.Key(), i.Reassignments, nobody(i.Assignee)).WithField("assignee").WithReason(ReasonBudget)
-		}
-		i.Reassignments++
-	}
-	i.Assignee = to
-	i.Watch(to)
-	return nil
-}
-
-func nobody(handle string) string {
-	if handle == "" {
-		return "nobody"
-	}
-	return handle
 }

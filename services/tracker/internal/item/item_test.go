@@ -1,9 +1,12 @@
 package item_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -53,11 +56,29 @@ func TestTheMostSpecificChangeNamesTheRow(t *testing.T) {
 	c, _, err := i.Apply(item.Update{Status: ptr("in_progress"), Assignee: ptr("ops"), Priority: ptr("high")}, human, start)
 	require.NoError(t, err)
 	require.Equal(t, "status", c.Kind)
-	require.Len(t, c.Fields, 3)
+	require.ElementsMatch(t, []string{"status", "assignee", "priority", "watchers"}, slices.Collect(maps.Keys(c.Fields)))
 	c, _, err = i.Apply(item.Update{Assignee: ptr("dev"), Priority: ptr("low")}, human, start)
 	require.NoError(t, err)
 	require.Equal(t, "assignee", c.Kind)
 	require.Equal(t, "ops", c.PreviousAssignee)
+	for _, step := range []struct {
+		kind string
+		u    item.Update
+	}{
+		{"routed", item.Update{RoutingUnit: ptr("design"), Labels: &[]string{"a"}}},
+		{"reparented", item.Update{Parent: &item.Place{Parent: ptr(uuid.New()), Depth: 2}, Title: ptr("Another")}},
+		{"relations", item.Update{Related: map[string]item.Field{"waiting_on": {To: "x"}}, Title: ptr("A third")}},
+		{"checklist", item.Update{Checklist: item.AddList("Setup", nil), Collaborators: &item.SetChange{Add: []string{"qa"}}}},
+		{"collaborators", item.Update{Collaborators: &item.SetChange{Clear: true}, Labels: &[]string{"a", "b"}}},
+		{"tags", item.Update{Labels: &[]string{"b"}, Title: ptr("A fourth")}},
+		{"fields", item.Update{Title: ptr("A fifth"), Watch: ptr(false)}},
+		{"watchers", item.Update{Watch: ptr(true)}},
+	} {
+		c, changed, err := i.Apply(step.u, human, start)
+		require.NoError(t, err)
+		require.True(t, changed)
+		require.Equal(t, step.kind, c.Kind)
+	}
 }
 
 func TestALongTextIsDescribedAndNotQuoted(t *testing.T) {
@@ -135,7 +156,7 @@ func TestHistoryExplainsState(t *testing.T) {
 	statuses := []string{"todo", "in_progress", "in_review", "done", "cancelled", "closed"}
 	rapid.Check(t, func(t *rapid.T) {
 		i := filed(t, agent)
-		told := map[string]string{"status": i.Status, "assignee": "", "priority": "none"}
+		told := map[string]string{"status": i.Status, "assignee": "", "priority": "none", "watchers": "ops", "muted": ""}
 		version := i.Version
 		t.Repeat(map[string]func(*rapid.T){
 			"update": func(t *rapid.T) {
@@ -151,6 +172,7 @@ func TestHistoryExplainsState(t *testing.T) {
 				}
 				by := rapid.SampledFrom([]item.Actor{agent, human}).Draw(t, "by")
 				before := *i
+				u.Watch = rapid.SampledFrom([]*bool{nil, ptr(true), ptr(false)}).Draw(t, "watch")
 				c, changed, err := i.Apply(u, by, start)
 				if err != nil || !changed {
 					require.Equal(t, before, *i)
@@ -165,7 +187,9 @@ func TestHistoryExplainsState(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				require.Equal(t, version, i.Version)
-				require.Equal(t, map[string]string{"status": i.Status, "assignee": i.Assignee, "priority": i.Priority}, told)
+				require.Equal(t, map[string]string{
+					"status": i.Status, "assignee": i.Assignee, "priority": i.Priority, "watchers": item.Members(i.Watchers), "muted": item.Members(i.Muted),
+				}, told)
 				require.Equal(t, item.GroupOf(i.Status) >= item.Done, i.DoneAt != nil)
 				require.Equal(t, i.Status == "closed", i.ClosedAt != nil)
 				require.LessOrEqual(t, i.Reassignments, int32(item.MaxReassignments))
