@@ -42,6 +42,10 @@ func standings(ctx context.Context, q querier, ids []uuid.UUID) (map[uuid.UUID]i
 	if err != nil {
 		return nil, err
 	}
+	return collectStandings(rows)
+}
+
+func collectStandings(rows pgx.Rows) (map[uuid.UUID]item.Standing, error) {
 	standing := map[uuid.UUID]item.Standing{}
 	edges := map[uuid.UUID][]uuid.UUID{}
 	var kind, key string
@@ -49,7 +53,7 @@ func standings(ctx context.Context, q querier, ids []uuid.UUID) (map[uuid.UUID]i
 	var is, one, final bool
 	var parts int32
 	var at time.Time
-	_, err = pgx.ForEachRow(rows, []any{&kind, &id, &to, &key, &is, &one, &final, &parts, &at}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&kind, &id, &to, &key, &is, &one, &final, &parts, &at}, func() error {
 		s := standing[id]
 		switch kind {
 		case "waiting_on":
@@ -136,10 +140,12 @@ func links(ctx context.Context, q querier, id uuid.UUID) ([]Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Link, error) {
-		var l Link
-		return l, row.Scan(&l.Kind, &l.To, &l.Title, &l.Status, &l.Note, &l.Author, &l.CreatedAt)
-	})
+	return pgx.CollectRows(rows, scanLink)
+}
+
+func scanLink(row pgx.CollectableRow) (Link, error) {
+	var l Link
+	return l, row.Scan(&l.Kind, &l.To, &l.Title, &l.Status, &l.Note, &l.Author, &l.CreatedAt)
 }
 
 // Links is [links] outside a write.
