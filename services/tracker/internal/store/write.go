@@ -70,38 +70,6 @@ func (s *Store) InsertItem(ctx context.Context, op ops.Operation, result proto.M
 	return s.written(replayed, err)
 }
 
-// parent puts the item below another one of its project, no deeper than items go.
-func parent(ctx context.Context, tx pgx.Tx, i *item.Item, name string) error {
-	if name == "" {
-		return nil
-	}
-	id, err := resolve(ctx, tx, name)
-	if errors.Is(err, pgx.ErrNoRows) || fault.ClassOf(err) == fault.NotFound && err != nil {
-		return fault.New(fault.Invalid, "parent names no work item: there is no %q", name).WithField("parent")
-	}
-	if err != nil {
-		return err
-	}
-	var project string
-	var depth int
-	err = tx.QueryRow(ctx, `with recursive up as (
-			select id, parent, project, 1 as depth from items where id = $1
-			union all select p.id, p.parent, p.project, up.depth + 1 from items p join up on p.id = up.parent where up.depth < $2)
-		select (select project from up where depth = 1), max(depth) from up having max(depth) is not null`, id, item.MaxDepth+1).Scan(&project, &depth)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return fault.New(fault.Invalid, "parent names no work item: there is no %q", name).WithField("parent")
-	case err != nil:
-		return err
-	case project != i.Project:
-		return fault.New(fault.Invalid, "parent is in project %s and this item in %s: an item and what it is part of are in one project", project, i.Project).WithField("parent")
-	case depth >= item.MaxDepth:
-		return fault.New(fault.Invalid, "parent is %d levels deep already, and items go %d deep: put it higher up", depth, item.MaxDepth).WithField("parent")
-	}
-	i.Parent, i.Depth = &id, int16(depth+1)
-	return nil
-}
-
 // UpdateItem changes an item once per operation. answer fills result with the item as it is now; its position is zero when
 // nothing had to change.
 func (s *Store) UpdateItem(
