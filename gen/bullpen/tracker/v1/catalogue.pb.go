@@ -776,7 +776,9 @@ type GetWorkCatalogueRequest struct {
 	// Archived types and fields too.
 	Archived bool `protobuf:"varint,1,opt,name=archived,proto3" json:"archived,omitempty"`
 	// Serve from no earlier than this place in the order of writes.
-	MinPosition   string `protobuf:"bytes,2,opt,name=min_position,json=minPosition,proto3" json:"min_position,omitempty"`
+	MinPosition string `protobuf:"bytes,2,opt,name=min_position,json=minPosition,proto3" json:"min_position,omitempty"`
+	// Only these fields, by slug or id; all when left out.
+	Fields        []string `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -823,6 +825,13 @@ func (x *GetWorkCatalogueRequest) GetMinPosition() string {
 		return x.MinPosition
 	}
 	return ""
+}
+
+func (x *GetWorkCatalogueRequest) GetFields() []string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
 }
 
 // GetWorkCatalogueResponse is what work is made of in every project.
@@ -1340,8 +1349,10 @@ type DescribeProjectResponse struct {
 	Fields []*ProjectField `protobuf:"bytes,4,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Fields of the workspace that the project declares differently, by id.
 	Shadowed []string `protobuf:"bytes,5,rep,name=shadowed,proto3" json:"shadowed,omitempty"`
-	// Labels that its items can carry.
-	Labels        []*Label `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Labels that its items can carry, as many as fit.
+	Labels []*Label `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty"`
+	// How many labels there are.
+	LabelsTotal   int32 `protobuf:"varint,7,opt,name=labels_total,json=labelsTotal,proto3" json:"labels_total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1416,6 +1427,13 @@ func (x *DescribeProjectResponse) GetLabels() []*Label {
 		return x.Labels
 	}
 	return nil
+}
+
+func (x *DescribeProjectResponse) GetLabelsTotal() int32 {
+	if x != nil {
+		return x.LabelsTotal
+	}
+	return 0
 }
 
 // StatusMeaning says what a status means.
@@ -2039,10 +2057,11 @@ const file_bullpen_tracker_v1_catalogue_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x01R\x04name\x12\x1d\n" +
 	"\x05color\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18\aR\x05color\x12\x1a\n" +
-	"\barchived\x18\x05 \x01(\bR\barchived\"a\n" +
+	"\barchived\x18\x05 \x01(\bR\barchived\"\x89\x01\n" +
 	"\x17GetWorkCatalogueRequest\x12\x1a\n" +
 	"\barchived\x18\x01 \x01(\bR\barchived\x12*\n" +
-	"\fmin_position\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\xff\x01\n" +
+	"\fmin_position\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\x12&\n" +
+	"\x06fields\x18\x03 \x03(\tB\x0e\xbaH\v\x92\x01\b\x10@\"\x04r\x02\x18@R\x06fields\"\xff\x01\n" +
 	"\x18GetWorkCatalogueResponse\x122\n" +
 	"\x05types\x18\x01 \x03(\v2\x1c.bullpen.tracker.v1.WorkTypeR\x05types\x12<\n" +
 	"\x06fields\x18\x02 \x03(\v2$.bullpen.tracker.v1.FieldDeclarationR\x06fields\x12%\n" +
@@ -2079,14 +2098,15 @@ const file_bullpen_tracker_v1_catalogue_proto_rawDesc = "" +
 	"\x16DescribeProjectRequest\x12!\n" +
 	"\aproject\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18 R\aproject\x12\"\n" +
 	"\bfor_type\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18 R\aforType\x12*\n" +
-	"\fmin_position\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\xcc\x02\n" +
+	"\fmin_position\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\xef\x02\n" +
 	"\x17DescribeProjectResponse\x125\n" +
 	"\aproject\x18\x01 \x01(\v2\x1b.bullpen.tracker.v1.ProjectR\aproject\x12=\n" +
 	"\bstatuses\x18\x02 \x03(\v2!.bullpen.tracker.v1.StatusMeaningR\bstatuses\x122\n" +
 	"\x05types\x18\x03 \x03(\v2\x1c.bullpen.tracker.v1.WorkTypeR\x05types\x128\n" +
 	"\x06fields\x18\x04 \x03(\v2 .bullpen.tracker.v1.ProjectFieldR\x06fields\x12\x1a\n" +
 	"\bshadowed\x18\x05 \x03(\tR\bshadowed\x121\n" +
-	"\x06labels\x18\x06 \x03(\v2\x19.bullpen.tracker.v1.LabelR\x06labels\"z\n" +
+	"\x06labels\x18\x06 \x03(\v2\x19.bullpen.tracker.v1.LabelR\x06labels\x12!\n" +
+	"\flabels_total\x18\a \x01(\x05R\vlabelsTotal\"z\n" +
 	"\rStatusMeaning\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12!\n" +
