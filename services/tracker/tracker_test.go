@@ -68,6 +68,12 @@ type bundle struct {
 
 func setup(t *testing.T) bundle {
 	t.Helper()
+	return setupAt(t, time.Now)
+}
+
+// setupAt is setup on a clock of the test's.
+func setupAt(t *testing.T, now func() time.Time) bundle {
+	t.Helper()
 	broker, err := embedded.Start(t.Context(), embedded.Options{})
 	require.NoError(t, err)
 	b, err := bus.Open(bus.Config{Brokers: broker.Brokers(), ClientID: "test"})
@@ -76,7 +82,7 @@ func setup(t *testing.T) bundle {
 	pool := pgtest.Pool(t, "tracker", tracker.Module.Migrations)
 	service, err := tracker.New(t.Context(), tracker.Deps{
 		Pool: pool, Bus: b, Company: roster{},
-		Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now, Node: "n1",
+		Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: now, Node: "n1",
 	})
 	require.NoError(t, err)
 	keys, err := rpc.NewKeys(config.Secret(strings.Repeat("k", rpc.MinKeyBytes)))

@@ -48,7 +48,6 @@ func (h *Handler) newItem(ctx context.Context, o *org.Org, by item.Actor, req *t
 	}
 	i := &item.Item{
 		ID:              id,
-		Project:         strings.ToUpper(req.GetProject()),
 		Type:            orDefault(req.GetType(), "task"),
 		Title:           req.GetTitle(),
 		Body:            req.GetBody(),
@@ -59,12 +58,8 @@ func (h *Handler) newItem(ctx context.Context, o *org.Org, by item.Actor, req *t
 	if strings.TrimSpace(i.Title) == "" {
 		return nil, fault.New(fault.Invalid, "title must say something").WithField("title")
 	}
-	if i.Project == "" {
-		if i.Project, err = o.ProjectOf(by.Seat); err != nil {
-			return nil, err
-		}
-	} else if !o.HasProject(i.Project) {
-		return nil, o.NoProject(i.Project)
+	if i.Project, err = projectOf(o, by, req.GetProject()); err != nil {
+		return nil, err
 	}
 	if i.Due, err = item.ParseMoment("due", req.GetDue()); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 const columns = `i.id, i.project, i.number, i.type, i.title, i.status, i.priority, i.reporter, i.reporter_kind, i.assignee, i.parent, i.depth,
 	i.due_at, i.due_all_day, i.start_at, i.start_all_day, i.estimate_minutes, i.points, i.labels, i.fields, i.checklists, i.collaborators,
 	i.filed_unit, i.routing_unit, i.rank, i.watchers, i.muted, i.reassignments, i.reopens, i.version, i.created_at, i.updated_at,
-	i.status_entered_at, i.done_at, i.closed_at, i.body_version, i.body_author, i.body_at, i.claim_holder, i.claim_until, i.open_asks, i.merged_into,
+	i.status_entered_at, i.done_at, i.closed_at, i.body_version, i.body_author, i.body_at, i.claim_holder, i.claim_kind, i.claim_until, i.open_asks, i.merged_into,
 	i.removed_at, i.removed_by, i.removed_kind, i.removed_with`
 
 // scan reads the columns, and whatever the query answers after them into more.
@@ -27,13 +27,13 @@ func scan(row pgx.Row, more ...any) (*item.Item, error) {
 	var priority int16
 	var dueAt, startAt, claimUntil, removedAt *time.Time
 	var dueAllDay, startAllDay bool
-	var claimHolder, removedBy, removedKind string
+	var claimHolder, claimKind, removedBy, removedKind string
 	var removedWith *uuid.UUID
 	err := row.Scan(append([]any{
 		&i.ID, &i.Project, &i.Number, &i.Type, &i.Title, &i.Status, &priority, &i.Reporter, &i.ReporterKind, &i.Assignee, &i.Parent, &i.Depth,
 		&dueAt, &dueAllDay, &startAt, &startAllDay, &i.EstimateMinutes, &i.Points, &i.Labels, &i.Fields, &i.Checklists, &i.Collaborators,
 		&i.FiledUnit, &i.RoutingUnit, &i.Rank, &i.Watchers, &i.Muted, &i.Reassignments, &i.Reopens, &i.Version, &i.CreatedAt, &i.UpdatedAt,
-		&i.StatusEnteredAt, &i.DoneAt, &i.ClosedAt, &i.BodyVersion, &i.BodyAuthor, &i.BodyAt, &claimHolder, &claimUntil, &i.OpenAsks, &i.MergedInto,
+		&i.StatusEnteredAt, &i.DoneAt, &i.ClosedAt, &i.BodyVersion, &i.BodyAuthor, &i.BodyAt, &claimHolder, &claimKind, &claimUntil, &i.OpenAsks, &i.MergedInto,
 		&removedAt, &removedBy, &removedKind, &removedWith,
 	}, more...)...)
 	if err != nil {
@@ -42,7 +42,7 @@ func scan(row pgx.Row, more ...any) (*item.Item, error) {
 	i.Priority = item.Priority(priority)
 	i.Due, i.Start = momentOf(dueAt, dueAllDay), momentOf(startAt, startAllDay)
 	if claimUntil != nil {
-		i.Claim = &item.Claim{Holder: claimHolder, Until: *claimUntil}
+		i.Claim = &item.Claim{Holder: claimHolder, Kind: claimKind, Until: *claimUntil}
 	}
 	if removedAt != nil && removedWith != nil {
 		i.Removal = &item.Removal{By: removedBy, Kind: removedKind, At: *removedAt, With: *removedWith}
@@ -67,7 +67,7 @@ func columnsOf(i *item.Item) pgx.NamedArgs {
 		"collaborators": set(i.Collaborators), "filed_unit": i.FiledUnit, "routing_unit": i.RoutingUnit, "rank": i.Rank, "watchers": set(i.Watchers),
 		"muted": set(i.Muted), "reassignments": i.Reassignments, "reopens": i.Reopens, "version": i.Version, "created_at": i.CreatedAt,
 		"updated_at": i.UpdatedAt, "status_entered_at": i.StatusEnteredAt, "done_at": i.DoneAt, "closed_at": i.ClosedAt,
-		"body_version": i.BodyVersion, "body_author": i.BodyAuthor, "body_at": i.BodyAt, "claim_holder": "", "claim_until": nil,
+		"body_version": i.BodyVersion, "body_author": i.BodyAuthor, "body_at": i.BodyAt, "claim_holder": "", "claim_kind": "", "claim_until": nil,
 		"open_asks": i.OpenAsks, "merged_into": i.MergedInto, "removed_at": nil, "removed_by": "", "removed_kind": "", "removed_with": nil,
 	}
 	if i.Due != nil {
@@ -77,7 +77,7 @@ func columnsOf(i *item.Item) pgx.NamedArgs {
 		args["start_at"], args["start_all_day"] = i.Start.At, i.Start.AllDay
 	}
 	if i.Claim != nil {
-		args["claim_holder"], args["claim_until"] = i.Claim.Holder, i.Claim.Until
+		args["claim_holder"], args["claim_kind"], args["claim_until"] = i.Claim.Holder, i.Claim.Kind, i.Claim.Until
 	}
 	if i.Removal != nil {
 		args["removed_at"], args["removed_by"], args["removed_kind"], args["removed_with"] = i.Removal.At, i.Removal.By, i.Removal.Kind, i.Removal.With
@@ -162,7 +162,7 @@ const updateItem = `update items set project = @project, number = @number, type 
 		checklists = @checklists, collaborators = @collaborators, routing_unit = @routing_unit, rank = @rank, watchers = @watchers, muted = @muted,
 		reassignments = @reassignments, reopens = @reopens, version = @version, updated_at = @updated_at, status_entered_at = @status_entered_at,
 		done_at = @done_at, closed_at = @closed_at, body_version = @body_version, body_author = @body_author, body_at = @body_at,
-		claim_holder = @claim_holder, claim_until = @claim_until, open_asks = @open_asks, merged_into = @merged_into, removed_at = @removed_at,
+		claim_holder = @claim_holder, claim_kind = @claim_kind, claim_until = @claim_until, open_asks = @open_asks, merged_into = @merged_into, removed_at = @removed_at,
 		removed_by = @removed_by, removed_kind = @removed_kind, removed_with = @removed_with
 	where id = @id`
 

@@ -1,3 +1,8 @@
+drop index items_title_key_idx;
+drop function title_key;
+drop index items_ready_idx;
+alter table items drop column claim_kind;
+
 alter table projects
     add column todo_count int not null default 0,
     add column active_count int not null default 0,
