@@ -2855,7 +2855,9 @@ type RestoreWorkItemResponse struct {
 	// The item's key.
 	Key string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
 	// How many items came back.
-	Restored      int32 `protobuf:"varint,5,opt,name=restored,proto3" json:"restored,omitempty"`
+	Restored int32 `protobuf:"varint,5,opt,name=restored,proto3" json:"restored,omitempty"`
+	// What else to know, such as that it came back at the top.
+	Warnings      []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2923,6 +2925,13 @@ func (x *RestoreWorkItemResponse) GetRestored() int32 {
 		return x.Restored
 	}
 	return 0
+}
+
+func (x *RestoreWorkItemResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 // PurgeWorkItemRequest names an item to destroy.
@@ -3372,13 +3381,14 @@ const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"\x03key\x18\x04 \x01(\tR\x03key\x12\x18\n" +
 	"\aremoved\x18\x05 \x01(\x05R\aremoved\"7\n" +
 	"\x16RestoreWorkItemRequest\x12\x1d\n" +
-	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\"\x97\x01\n" +
+	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\"\xb3\x01\n" +
 	"\x17RestoreWorkItemResponse\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x05R\aversion\x12\x10\n" +
 	"\x03key\x18\x04 \x01(\tR\x03key\x12\x1a\n" +
-	"\brestored\x18\x05 \x01(\x05R\brestored\"\x85\x01\n" +
+	"\brestored\x18\x05 \x01(\x05R\brestored\x12\x1a\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\x85\x01\n" +
 	"\x14PurgeWorkItemRequest\x12\x1d\n" +
 	"\x04item\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04item\x12*\n" +
 	"\vconfirm_key\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\n" +
