@@ -19,19 +19,28 @@ type Config struct {
 	// one conversation within MachineWindow.
 	MachineWakes  int
 	MachineWindow time.Duration
+	// NoticeKeep is how long it is known whom a change of a work item was told to.
+	NoticeKeep time.Duration
 }
 
 // RegisterFlags adds the settings to fs.
 func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
 	fs.StringVar(&c.GithubAPIURL, prefix+"github-api-url", "https://api.github.com", "Base URL of GitHub's REST API; another one for GitHub Enterprise.")
 	fs.StringVar(&c.SlackAPIURL, prefix+"slack-api-url", "https://slack.com/api/", "Base URL of Slack's Web API.")
-	fs.DurationVar(&c.WebhookKeep, prefix+"webhook-keep", 30*24*time.Hour, "How long a routed webhook is kept, body and all; at least 4 days, in which vendors may send it again.")
+	fs.DurationVar(&c.WebhookKeep, prefix+"webhook-keep", 30*day, "How long a routed webhook is kept, body and all; at least 4 days, in which vendors may send it again.")
 	fs.IntVar(&c.MachineWakes, prefix+"machine-wakes", 20, "How often programs and agents may wake a seat in one conversation before they are dropped.")
+	fs.DurationVar(&c.NoticeKeep, prefix+"notice-keep", 365*day, "How long notices are kept, and what was decided about each change of a work item; 30 to 3650 days.")
 	fs.DurationVar(&c.MachineWindow, prefix+"machine-window", 10*time.Minute, "The time in which machine wakes are counted.")
 }
 
-// minWebhookKeep is more than the three days in which GitHub sends again.
-const minWebhookKeep = 4 * 24 * time.Hour
+const (
+	day = 24 * time.Hour
+
+	// minWebhookKeep is more than the three days in which GitHub sends again.
+	minWebhookKeep = 4 * day
+	minNoticeKeep  = 30 * day
+	maxNoticeKeep  = 3650 * day
+)
 
 // Validate refuses settings that cannot work.
 func (c *Config) Validate() error {
@@ -44,6 +53,8 @@ func (c *Config) Validate() error {
 	switch {
 	case c.WebhookKeep < minWebhookKeep:
 		return config.Invalid("notification.webhook-keep", "must be at least %s, not %s", minWebhookKeep, c.WebhookKeep)
+	case c.NoticeKeep < minNoticeKeep || c.NoticeKeep > maxNoticeKeep:
+		return config.Invalid("notification.notice-keep", "must be from %s to %s, not %s", minNoticeKeep, maxNoticeKeep, c.NoticeKeep)
 	case c.MachineWakes < 1:
 		return config.Invalid("notification.machine-wakes", "must be at least 1, not %d", c.MachineWakes)
 	case c.MachineWindow <= 0:

@@ -8,6 +8,12 @@
 //	vendor ─► webhook (verify, one commit, 2xx) ─► routing ─► deliveries + outbox ─► Kafka
 //	vendor ◄─ outbound (lease, post, look again) ◄─ outbound rows ◄─ reply
 //
+// Changes of work items come as the tracker's events. Whom each concerns is in
+// the event; who is told of it is decided here, when it is known who is in the
+// company: persons get a notice, agents a delivery.
+//
+//	tracker ─► Kafka ─► work (one commit of decisions, notices, deliveries) ─► Kafka
+//
 // It keeps no opinion on what a delivery is worth: that a seat sleeps, or has
 // too much mail, is the turn service's business.
 package notification
@@ -31,6 +37,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/config"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/follow"
+	"github.com/bullpenhq/bullpen/libs/inbox"
 	"github.com/bullpenhq/bullpen/libs/ops"
 	"github.com/bullpenhq/bullpen/libs/outbox"
 	"github.com/bullpenhq/bullpen/libs/rpc"
@@ -52,7 +59,9 @@ import (
 const (
 	name          = "notification"
 	revisionTopic = "bullpen.company.revision.v1"
-	deliveryKeep  = 7 * 24 * time.Hour
+	deliveryKeep  = 7 * day
+	// inboxKeep is how long an event that was taken in is remembered: longer than any broker keeps one.
+	inboxKeep = 30 * day
 
 	// replyWait is how long a reply waits for the vendor before it says pending.
 	replyWait  = 5 * time.Second
@@ -67,6 +76,8 @@ var Module = run.Module{
 	Migrations: store.Migrations(),
 	Topics: []bus.Topic{
 		{Name: events.Topic, Partitions: 8},
+		{Name: events.NoticeTopic, Partitions: 8},
+		{Name: events.WorkTopic, Partitions: 8},
 		{Name: revisionTopic, Partitions: 1, Compacted: true},
 	},
 	Peers: []string{"company"},
@@ -118,11 +129,12 @@ type Service struct {
 	edge    *webhook.Edge
 	poster  *outbound.Poster
 	handler *api.Handler
+	work    *events.Work
 }
 
 // New builds the service on a migrated schema. It calls nobody yet.
 func New(ctx context.Context, d Deps) (*Service, error) {
-	s := &Service{deps: d, store: store.New(d.Pool, events.Encode), secrets: credential.New(d.Company, d.Now)}
+	s := &Service{deps: d, store: store.New(d.Pool, events.Encode, events.EncodeWork), secrets: credential.New(d.Company, d.Now)}
 	if err := s.store.Check(ctx); err != nil {
 		return nil, err
 	}
@@ -147,8 +159,12 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 		Poll: d.Posting.Poll, Lease: d.Posting.Lease, Timeout: d.Posting.Timeout, Grace: d.Posting.Grace,
 		Backoff: d.Posting.Backoff, BackoffMax: d.Posting.BackoffMax,
 	})
+	s.work = &events.Work{
+		Pool: d.Pool, Store: s.store, Bus: d.Bus, Roster: s.roster, Changed: s.company.Changed, Settled: s.relay.Wake,
+		MaxWakes: d.Config.MachineWakes, Window: d.Config.MachineWindow, Now: d.Now, Log: d.Log, Metrics: d.Metrics,
+	}
 	s.handler = api.New(api.Options{
-		Store: s.store, Queued: s.poster.Wake, Settled: s.poster.Changed, Drain: s.router.Drain, Wait: replyWait,
+		Store: s.store, Queued: s.poster.Wake, Settled: s.poster.Changed, Drain: s.router.Drain, RedriveEvents: s.redriveEvents, Wait: replyWait,
 	})
 	return s, nil
 }
@@ -165,11 +181,18 @@ func (s *Service) Routes(mux *http.ServeMux) { s.edge.Routes(mux) }
 func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		s.company.Run, s.relay.Run, s.router.Run, s.writer.Run, s.poster.Run, s.wakeRouter, s.sweep,
+		s.company.Run, s.relay.Run, s.router.Run, s.writer.Run, s.poster.Run, s.wakeRouter, s.sweep, s.work.Consumer().Run,
 	} {
 		group.Go(func() error { return part(ctx) })
 	}
 	return group.Wait()
+}
+
+// redriveEvents takes dead events of the tracker in once more.
+func (s *Service) redriveEvents(ctx context.Context, ids ...int64) (int, error) {
+	n, err := inbox.Redrive(ctx, s.deps.Pool, map[string]inbox.Handler{events.WorkTopic: s.work.Tell}, ids...)
+	s.relay.Wake()
+	return n, err
 }
 
 // wakeRouter lets webhooks that waited for a company be routed as soon as there
@@ -198,7 +221,9 @@ func (s *Service) sweep(ctx context.Context) error {
 		}
 		_, webhooks := s.store.SweepWebhooks(ctx, s.deps.Config.WebhookKeep)
 		_, operations := ops.Sweep(ctx, s.deps.Pool, ops.Keep)
-		if err := errors.Join(webhooks, operations); err != nil && ctx.Err() == nil {
+		_, work := s.store.SweepWork(ctx, s.deps.Config.NoticeKeep)
+		_, received := inbox.Sweep(ctx, s.deps.Pool, inboxKeep)
+		if err := errors.Join(webhooks, operations, work, received); err != nil && ctx.Err() == nil {
 			s.deps.Log.Warn("sweep failed", "error", err)
 		}
 	}

@@ -21,13 +21,14 @@ type Options struct {
 	Settled func() <-chan struct{}
 	// Drain routes all webhooks that wait.
 	Drain func(ctx context.Context) error
+	// RedriveEvents takes dead events in once more and answers how many it could.
+	RedriveEvents func(ctx context.Context, ids ...int64) (int, error)
 	// Wait is how long a reply waits to be posted before it answers pending.
 	Wait time.Duration
 }
 
 // Handler serves NotificationService.
 type Handler struct {
-	notificationv1connect.UnimplementedNotificationServiceHandler
 	o Options
 }
 

@@ -2,14 +2,11 @@ package api
 
 import (
 	"context"
-	"slices"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	notificationv1 "github.com/bullpenhq/bullpen/gen/bullpen/notification/v1"
-	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/page"
 	"github.com/bullpenhq/bullpen/services/notification/internal/events"
 	"github.com/bullpenhq/bullpen/services/notification/internal/store"
@@ -98,60 +95,4 @@ func outboundToProto(m *store.Outbound) *notificationv1.OutboundMessage {
 		out.PostTime = timestamppb.New(*m.PostedAt)
 	}
 	return out
-}
-
-// ListDeadLetters lists webhooks that could not be processed.
-func (h *Handler) ListDeadLetters(ctx context.Context, req *notificationv1.ListDeadLettersRequest) (*notificationv1.ListDeadLettersResponse, error) {
-	if err := reader(ctx); err != nil {
-		return nil, err
-	}
-	found, err := h.o.Store.ListDead(ctx, limitOf(req.GetLimit()))
-	if err != nil {
-		return nil, err
-	}
-	res := &notificationv1.ListDeadLettersResponse{}
-	for _, d := range found {
-		letter := &notificationv1.DeadLetter{
-			DeadLetterId: strconv.FormatInt(d.ID, 10), Topic: "webhooks/" + d.Source, Key: d.Key, Reason: d.Reason,
-			CreateTime: timestamppb.New(d.ReceivedAt),
-		}
-		if d.RedrivenAt != nil {
-			letter.RedriveTime = timestamppb.New(*d.RedrivenAt)
-		}
-		res.DeadLetters = append(res.DeadLetters, letter)
-	}
-	return res, nil
-}
-
-// RedriveDeadLetters routes dead letters again, now.
-func (h *Handler) RedriveDeadLetters(ctx context.Context, req *notificationv1.RedriveDeadLettersRequest) (*notificationv1.RedriveDeadLettersResponse, error) {
-	if err := mender(ctx); err != nil {
-		return nil, err
-	}
-	ids := make([]int64, 0, len(req.GetDeadLetterIds()))
-	for i, text := range req.GetDeadLetterIds() {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "%.40q is not the number of a dead letter.", text).
-				WithField("dead_letter_ids[" + strconv.Itoa(i) + "]")
-		}
-		ids = append(ids, id)
-	}
-	revived, err := h.o.Store.Revive(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		if !slices.Contains(revived, id) {
-			return nil, fault.New(fault.NotFound, "There is no dead letter %d.", id).WithField("dead_letter_ids")
-		}
-	}
-	if err := h.o.Drain(ctx); err != nil {
-		return nil, err
-	}
-	redriven, failed, err := h.o.Store.Redriven(ctx, revived)
-	if err != nil {
-		return nil, err
-	}
-	return &notificationv1.RedriveDeadLettersResponse{Redriven: int32(redriven), Failed: int32(failed)}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/bullpenhq/bullpen/services/notification/internal/github"
 	"github.com/bullpenhq/bullpen/services/notification/internal/slack"
 	"github.com/bullpenhq/bullpen/services/notification/internal/store"
+	"github.com/bullpenhq/bullpen/services/notification/internal/work"
 )
 
 const (
@@ -127,6 +128,9 @@ func fits(conversation, body string) (surface string, err error) {
 			return "", invalid("body", "`body` has nothing in it that can be read.")
 		}
 		return slack.Source, nil
+	}
+	if strings.HasPrefix(conversation, work.Source+":") {
+		return "", invalid("conversation", "An answer to a work item stands on the item: use `comment_on_work_item`.")
 	}
 	target, ok := github.ParseKey(conversation)
 	switch n := utf8.RuneCountInString(github.Marked(body, uuid.Nil)); {

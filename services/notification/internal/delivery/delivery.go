@@ -37,7 +37,9 @@ type Delivery struct {
 	Seat            string
 	ConversationKey string
 	Source          string
-	Obligation      string
+	// Surface is where an answer is owed; empty for the source's own.
+	Surface    string
+	Obligation string
 	// Addressed: the seat was meant in person.
 	Addressed       bool
 	Reason          string
@@ -47,8 +49,11 @@ type Delivery struct {
 	URL             string
 	MessageID       string
 	MessageRevision string
-	OccurredAt      time.Time
-	ReceivedAt      time.Time
+	// Position is where the change stands in the order of writes of the service
+	// of ours that it happened in; empty for a vendor's.
+	Position   string
+	OccurredAt time.Time
+	ReceivedAt time.Time
 	// Sequence grows with every delivery; the store gives it out.
 	Sequence int64
 }

@@ -2,6 +2,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -41,7 +42,8 @@ func Encode(d *delivery.Delivery) (outbox.Message, error) {
 // DeliveryToProto converts a delivery.
 func DeliveryToProto(d *delivery.Delivery) *notificationv1.Delivery {
 	return &notificationv1.Delivery{
-		DeliveryId: d.ID.String(), Seat: d.Seat, ConversationKey: d.ConversationKey, Source: d.Source, Surface: d.Source,
+		DeliveryId: d.ID.String(), Seat: d.Seat, ConversationKey: d.ConversationKey, Source: d.Source,
+		Surface: cmp.Or(d.Surface, d.Source), Position: d.Position,
 		Obligation: d.Obligation, Addressed: d.Addressed, Reason: d.Reason,
 		Sender: &notificationv1.Sender{
 			VendorId: d.Sender.VendorID, Name: d.Sender.Name, Seat: d.Sender.Seat, Bot: d.Sender.Bot,

@@ -12,6 +12,8 @@ import (
 // Seat is a seat as far as routing and posting need it.
 type Seat struct {
 	Handle string
+	// Name is the role's.
+	Name string
 	// Agent is false for a person's seat.
 	Agent bool
 	// GithubToken and SlackBotToken are templates, empty for a seat without
@@ -64,7 +66,7 @@ func New(c *companyv1.Company) *Roster {
 	for _, s := range c.GetSeats() {
 		handle := s.GetHandle()
 		r.seats[handle] = Seat{
-			Handle: handle, Agent: s.GetKind() == "agent",
+			Handle: handle, Name: s.GetName(), Agent: s.GetKind() == "agent",
 			GithubToken: s.GetGithub().GetToken(), SlackBotToken: s.GetSlack().GetBotToken(),
 		}
 		for _, login := range []string{s.GetContacts()["github_login"], s.GetGithub().GetLogin()} {

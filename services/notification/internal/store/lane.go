@@ -160,18 +160,26 @@ func (l *Lane) Known(ctx context.Context, n *delivery.Notice, since time.Time) (
 const insertDelivery = `
 insert into deliveries (delivery_id, seat, conversation_key, message_id, message_revision, source, obligation, addressed,
     reason, sender_vendor_id, sender_name, sender_seat, sender_bot, machine, subject, body, url, occurred_at, received_at,
-    webhook_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+    webhook_id, surface, position)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
 on conflict do nothing
 returning sequence`
+
+// columnsOf answers what insertDelivery stores; webhook is nil for what came by
+// none.
+func columnsOf(d *delivery.Delivery, webhook *int64) []any {
+	return []any{
+		d.ID, d.Seat, d.ConversationKey, d.MessageID, d.MessageRevision, d.Source, d.Obligation, d.Addressed, d.Reason,
+		d.Sender.VendorID, d.Sender.Name, d.Sender.Seat, d.Sender.Bot, d.Sender.Machine(), d.Subject, d.Body, d.URL,
+		d.OccurredAt, d.ReceivedAt, webhook, d.Surface, d.Position,
+	}
+}
 
 // Deliver makes a delivery and the event that tells of it, and answers false
 // when the seat has this revision of the message already. It fills in the
 // sequence.
 func (l *Lane) Deliver(ctx context.Context, webhook int64, d *delivery.Delivery) (bool, error) {
-	rows, err := l.tx.Query(ctx, insertDelivery, d.ID, d.Seat, d.ConversationKey, d.MessageID, d.MessageRevision, d.Source,
-		d.Obligation, d.Addressed, d.Reason, d.Sender.VendorID, d.Sender.Name, d.Sender.Seat, d.Sender.Bot,
-		d.Sender.Machine(), d.Subject, d.Body, d.URL, d.OccurredAt, d.ReceivedAt, webhook)
+	rows, err := l.tx.Query(ctx, insertDelivery, columnsOf(d, &webhook)...)
 	if err != nil {
 		return false, fmt.Errorf("insert delivery: %w", err)
 	}

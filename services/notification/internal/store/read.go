@@ -12,7 +12,7 @@ import (
 
 const listDeliveries = `
 select delivery_id, seat, conversation_key, message_id, message_revision, source, obligation, addressed, reason,
-    sender_vendor_id, sender_name, sender_seat, sender_bot, subject, body, url, occurred_at, received_at, sequence
+    sender_vendor_id, sender_name, sender_seat, sender_bot, subject, body, url, occurred_at, received_at, sequence, surface, position
 from deliveries
 where ($1 = '' or seat = $1) and ($2 = '' or conversation_key = $2) and ($3 = 0 or sequence < $3)
 order by sequence desc limit $4`
@@ -28,7 +28,7 @@ func (s *Store) ListDeliveries(ctx context.Context, seat, conversation string, b
 		var d delivery.Delivery
 		err := row.Scan(&d.ID, &d.Seat, &d.ConversationKey, &d.MessageID, &d.MessageRevision, &d.Source, &d.Obligation,
 			&d.Addressed, &d.Reason, &d.Sender.VendorID, &d.Sender.Name, &d.Sender.Seat, &d.Sender.Bot, &d.Subject, &d.Body,
-			&d.URL, &d.OccurredAt, &d.ReceivedAt, &d.Sequence)
+			&d.URL, &d.OccurredAt, &d.ReceivedAt, &d.Sequence, &d.Surface, &d.Position)
 		return &d, err
 	})
 	if err != nil {
