@@ -109,19 +109,3 @@ func order(sort string) store.Order {
 		return store.Order{Descending: true}
 	}
 }
-
-// ListProjects implements the contract.
-func (h *Handler) ListProjects(ctx context.Context, req *trackerv1.ListProjectsRequest) (*trackerv1.ListProjectsResponse, error) {
-	if _, _, err := h.caller(ctx); err != nil {
-		return nil, err
-	}
-	projects, err := h.Store.ListProjects(ctx, req.GetQ(), req.GetArchived())
-	if err != nil {
-		return nil, err
-	}
-	res := &trackerv1.ListProjectsResponse{Total: int32(len(projects))}
-	for _, p := range projects {
-		res.Projects = append(res.Projects, convert.Project(p))
-	}
-	return res, nil
-}

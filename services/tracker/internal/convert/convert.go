@@ -115,20 +115,6 @@ func Change(e store.Entry) *trackerv1.Change {
 	return out
 }
 
-// Project answers a project with its counts.
-func Project(p store.Project) *trackerv1.Project {
-	return &trackerv1.Project{
-		Key:             p.Key,
-		Name:            p.Name,
-		Purpose:         p.Purpose,
-		Unit:            p.Unit,
-		Lead:            p.Lead,
-		DefaultAssignee: p.DefaultAssignee,
-		Archived:        p.Archived,
-		TaskCounts:      &trackerv1.TaskCounts{Todo: p.Todo, Active: p.Active, Done: p.Done, Closed: p.Closed},
-	}
-}
-
 func moment(t *time.Time) *timestamppb.Timestamp {
 	if t == nil {
 		return nil

@@ -87,27 +87,3 @@ func full(all []Label, argument string, added int) error {
 	}
 	return nil
 }
-
-// Adopt answers the labels to declare in a project so that items with the slugs given, whose labels from are, can move there. A
-// text that the project gives to another slug is refused.
-func Adopt(declared, from []Label, slugs []string) ([]Label, error) {
-	all := slices.Clone(declared)
-	var create []Label
-	for _, slug := range slugs {
-		has := func(l Label) bool { return l.Slug == slug }
-		if slices.ContainsFunc(all, has) {
-			continue
-		}
-		l := Label{Slug: slug, Label: slug}
-		if at := slices.IndexFunc(from, has); at >= 0 {
-			l = from[at]
-		}
-		if at := collides(all, l); at >= 0 {
-			return nil, fault.New(fault.Invalid, "label %s (%q) cannot come along: there %s reads %q already; rename one of them first", l.Slug, l.Label, all[at].Slug, all[at].Label).
-				WithField("project")
-		}
-		create = append(create, l)
-		all = append(all, l)
-	}
-	return create, full(all, "project", len(create))
-}

@@ -26,15 +26,15 @@ const (
 // Label is a word that items of a project can carry.
 type Label struct {
 	// Slug is how arguments name it.
-	Slug string
+	Slug string `json:"slug"`
 	// Label is what people read.
-	Label       string
-	Color       string
-	Description string
+	Label       string `json:"label"`
+	Color       string `json:"color"`
+	Description string `json:"description"`
 	// Archived: no item takes it any more. It stays so.
-	Archived  bool
-	Author    string
-	CreatedAt time.Time
+	Archived  bool      `json:"archived"`
+	Author    string    `json:"author"`
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // Name is the label's text as a slug: labels with one name read alike.

@@ -172,21 +172,6 @@ func TestAnItemHasFortyLabelsAtMostAndAProjectFiveHundredAndTwelve(t *testing.T)
 	require.NoError(t, err)
 	_, err = label.Edit{Add: declare(t, "one more")}.Apply(declared)
 	require.Contains(t, refused(t, err, "tags_add"), "513")
-	_, err = label.Adopt(declared, nil, []string{"one-more"})
-	require.Contains(t, refused(t, err, "project"), "513")
-}
-
-func TestAMovedItemsLabelsAreDeclaredInTheTargetUnlessItGivesTheTextToAnotherSlug(t *testing.T) {
-	t.Parallel()
-	from := declare(t, "be=Back End", "urgent")
-	create, err := label.Adopt(declare(t, "urgent"), from, []string{"be", "urgent"})
-	require.NoError(t, err)
-	require.Equal(t, "Back End", create[0].Label)
-	require.Len(t, create, 1)
-	_, err = label.Adopt(declare(t, "server=Back end"), from, []string{"be"})
-	message := refused(t, err, "project")
-	require.Contains(t, message, "be")
-	require.Contains(t, message, "server", "both are named")
 }
 
 func TestAColourIsSixHexDigits(t *testing.T) {
