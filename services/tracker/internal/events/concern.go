@@ -10,7 +10,10 @@ import (
 func concerns(list []wake.Concern) []*trackerv1.Concern {
 	out := make([]*trackerv1.Concern, 0, len(list))
 	for _, c := range list {
-		concern := &trackerv1.Concern{Handle: c.Handle, Reason: c.Reason, Addressed: c.Addressed, AboutKey: c.AboutKey, AboutTitle: c.AboutTitle}
+		concern := &trackerv1.Concern{
+			Handle: c.Handle, Reason: c.Reason, Addressed: c.Addressed, AboutKey: c.AboutKey, AboutTitle: c.AboutTitle,
+			OwesSurface: c.Owes.Surface, OwesChannel: c.Owes.Channel,
+		}
 		if c.About != nil {
 			concern.AboutId = c.About.String()
 		}

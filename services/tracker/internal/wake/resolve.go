@@ -46,7 +46,7 @@ func Resolve(f Facts) []Concern {
 	}
 	c := read(f)
 	r.add(f.Asked, Asked, true)
-	r.add(f.Asker, Answered, false)
+	r.put(Concern{Handle: f.Asker, Reason: Answered, Owes: f.Promised})
 	for _, handle := range f.Mentions {
 		if !slices.Contains(c.mentionedBefore, handle) {
 			r.add(handle, Mention, true)

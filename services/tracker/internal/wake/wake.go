@@ -69,7 +69,12 @@ type Concern struct {
 	// About is the item that it is about, when that is not the changed one; AboutKey and AboutTitle say what it is called.
 	About                *uuid.UUID
 	AboutKey, AboutTitle string
+	// Owes is where they promised to say what was decided; zero for nowhere.
+	Owes Promise
 }
+
+// Promise is a place outside where an asker said that they would tell what is decided.
+type Promise struct{ Surface, Channel string }
 
 // Neighbour is another item that a change reaches.
 type Neighbour struct {
@@ -90,8 +95,9 @@ type Facts struct {
 	Mentions []string
 	// Thread are the handles of those who spoke in the thread before, the latest first.
 	Thread []string
-	// Asked is who is asked; Asker is whose question is answered.
+	// Asked is who is asked; Asker is whose question is answered, and Promised is where they said that they would tell of it.
 	Asked, Asker string
+	Promised     Promise
 	// Unblocked are the items that waited for this one and wait for nothing any more, with who has each.
 	Unblocked []Neighbour
 	// Blocking are the new edges between a waiting item and what it waits for: Assignee is who has what is waited for, and the item is

@@ -288,6 +288,13 @@ func TestAChangeConcernsSomebodyUnlessItIsTheActorsOrMuted(t *testing.T) {
 	}
 }
 
+func TestWhoPromisedToTellOfTheAnswerOwesThat(t *testing.T) {
+	t.Parallel()
+	f := facts("comment", ines, nothing)
+	f.Asker, f.Promised = "ops", wake.Promise{Surface: "slack", Channel: "#shop"}
+	require.Contains(t, wake.Resolve(f), wake.Concern{Handle: "ops", Reason: wake.Answered, Owes: f.Promised})
+}
+
 // Whatever happens to an item: nobody is told twice of one thing, nobody without a name, only what is owed is marked so, watchers hear
 // of everything that is not silent, and a purge names nobody but the lead.
 func TestConcernsAreDistinctAndOwedForAReason(t *testing.T) {
