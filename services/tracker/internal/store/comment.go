@@ -65,7 +65,7 @@ func (s *Store) InsertComment(ctx context.Context, op ops.Operation, result prot
 		e.Comment, e.Mentions, e.Facts.Thread = c, c.Mentions, t.authors
 		if question != nil {
 			c.Answers = &question.ID
-			e.Facts.Asker = question.Author.Seat
+			e.Facts.Asker, e.Facts.Promised = question.Author.Seat, promised(question)
 			i.Answered()
 		}
 		if c.Ask != nil {
@@ -81,6 +81,14 @@ func (s *Store) InsertComment(ctx context.Context, op ops.Operation, result prot
 		return batch, s.record(ctx, batch, e)
 	})
 	return s.written(replayed, err)
+}
+
+// promised answers where who asked said that they would tell of the answer.
+func promised(question *Comment) wake.Promise {
+	if question.Ask == nil || question.Ask.Decision == nil || question.Ask.Decision.Inform == nil {
+		return wake.Promise{}
+	}
+	return wake.Promise{Surface: question.Ask.Decision.Inform.Surface, Channel: question.Ask.Decision.Inform.Channel}
 }
 
 // queueRemark writes what a comment changes of an item.
