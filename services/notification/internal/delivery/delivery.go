@@ -37,7 +37,8 @@ type Delivery struct {
 	Seat            string
 	ConversationKey string
 	Source          string
-	// Surface is where an answer is owed; empty for the source's own.
+	// Surface is where an answer to a change of our own is owed, empty for
+	// anywhere. A vendor's message is answered at the vendor.
 	Surface    string
 	Obligation string
 	// Addressed: the seat was meant in person.

@@ -2,7 +2,6 @@
 package events
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -12,6 +11,7 @@ import (
 	notificationv1 "github.com/bullpenhq/bullpen/gen/bullpen/notification/v1"
 	"github.com/bullpenhq/bullpen/libs/outbox"
 	"github.com/bullpenhq/bullpen/services/notification/internal/delivery"
+	"github.com/bullpenhq/bullpen/services/notification/internal/work"
 )
 
 const (
@@ -43,7 +43,7 @@ func Encode(d *delivery.Delivery) (outbox.Message, error) {
 func DeliveryToProto(d *delivery.Delivery) *notificationv1.Delivery {
 	return &notificationv1.Delivery{
 		DeliveryId: d.ID.String(), Seat: d.Seat, ConversationKey: d.ConversationKey, Source: d.Source,
-		Surface: cmp.Or(d.Surface, d.Source), Position: d.Position,
+		Surface: surfaceOf(d), Position: d.Position,
 		Obligation: d.Obligation, Addressed: d.Addressed, Reason: d.Reason,
 		Sender: &notificationv1.Sender{
 			VendorId: d.Sender.VendorID, Name: d.Sender.Name, Seat: d.Sender.Seat, Bot: d.Sender.Bot,
@@ -51,6 +51,14 @@ func DeliveryToProto(d *delivery.Delivery) *notificationv1.Delivery {
 		Subject: d.Subject, Body: d.Body, Url: d.URL, MessageId: d.MessageID, MessageRevision: d.MessageRevision,
 		OccurTime: timestamppb.New(d.OccurredAt), ReceiveTime: timestamppb.New(d.ReceivedAt),
 	}
+}
+
+// surfaceOf answers where an answer is owed: a vendor is its own surface.
+func surfaceOf(d *delivery.Delivery) string {
+	if d.Source == work.Source {
+		return d.Surface
+	}
+	return d.Source
 }
 
 // Sequence is where a delivery stands in the order of all.

@@ -200,7 +200,7 @@ func (d *decider) delivery(p *stand) *delivery.Delivery {
 	item := d.about(strongest)
 	actor, _ := d.Seats(c.Actor)
 	one := &delivery.Delivery{
-		Seat: p.handle, ConversationKey: Conversation(item.ID), Source: Source, Surface: Surface, Obligation: delivery.ObligationNone,
+		Seat: p.handle, ConversationKey: Conversation(item.ID), Source: Source, Surface: d.surface(strongest), Obligation: delivery.ObligationNone,
 		Addressed: p.addressed(), Reason: strongest.Reason,
 		Sender: delivery.Sender{
 			VendorID: c.Doer(), Name: cmp.Or(actor.Name, c.Doer()), Seat: c.Actor, Agent: c.ActorKind == "agent",
@@ -219,6 +219,15 @@ func (d *decider) delivery(p *stand) *delivery.Delivery {
 	one.ID = delivery.ID(one.Seat, one.ConversationKey, one.MessageID, "")
 	one.Body = text(c, p.concerns, item)
 	return one
+}
+
+// surface answers where an answer is owed: on the item, but for work that was given to somebody, which is delivered wherever it belongs.
+func (d *decider) surface(strongest Concern) string {
+	given := strongest.Reason == prioritised || strongest.Reason == assignee && d.change.Kind != "comment"
+	if given {
+		return ""
+	}
+	return Surface
 }
 
 // why joins the reasons for which nobody was told, each once.

@@ -185,6 +185,15 @@ func TestADeliveryLeadsToTheItem(t *testing.T) {
 	require.Equal(t, d.ID, again.ID, "the same change is the same delivery")
 }
 
+func TestWorkThatWasGivenMayBeDeliveredAnywhere(t *testing.T) {
+	t.Parallel()
+	c := change("human", "ines", owed("ops", "assignee"))
+	require.Equal(t, "work", work.Decide(c, telling()).Deliveries[0].Surface, "a comment is answered on the item")
+	c.Kind = "created"
+	d := work.Decide(c, telling()).Deliveries[0]
+	require.Equal(t, []string{"tool", ""}, []string{d.Obligation, d.Surface})
+}
+
 func TestWhatIsAboutAnotherItemIsToldThere(t *testing.T) {
 	t.Parallel()
 	freed := concern("ops", "unblocked")

@@ -65,7 +65,7 @@ func sentence(reason string) string {
 	case mention:
 		return "you are mentioned"
 	case blocking:
-		return "something waits for your item now"
+		return "one item waits for another now, and you have the one that is waited for"
 	case unblocked:
 		return "nothing stands in front of your item any more"
 	case prioritised:

@@ -15,8 +15,11 @@ import (
 	"github.com/bullpenhq/bullpen/libs/fault"
 )
 
-// Asked is the surface that a tool names when it answers where the turn was asked.
+// Asked is the surface that a tool names when it answers where the turn was asked: in a conversation outside.
 const Asked = "asked"
+
+// Own reports a surface of the suite itself: an answer is put there by a tool that writes there, and by none that answers outside.
+func Own(surface string) bool { return surface == "work" || surface == "page" }
 
 // The obligations.
 const (
@@ -57,7 +60,7 @@ func (t Tool) Reaches(o Obligation) []string {
 	case !external && t.Delivers == "":
 		return nil
 	case !external && t.Delivers == Asked:
-		if o.Surface == "" {
+		if o.Surface == "" || Own(o.Surface) {
 			return []string{Asked}
 		}
 		return []string{o.Surface}

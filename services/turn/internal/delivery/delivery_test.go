@@ -42,6 +42,8 @@ func TestCheck(t *testing.T) {
 		"a read delivers nothing":                         {owed("mail"), delivery.Submission{Outcome: "delivered"}, did("mail_read", "get_work_item"), tools, []string{"`mail`, where the answer is owed", "Nothing that this turn has done can be cited", "`mail_send`"}},
 		"a failed call delivers nothing":                  {owed("slack"), delivery.Submission{Outcome: "delivered"}, []delivery.Call{{Tool: "reply"}}, tools, []string{"Answer first, with `reply`, `chat_post`"}},
 		"elsewhere is not there":                          {owed("slack"), delivery.Submission{Outcome: "delivered"}, did("comment_on_work_item"), tools, []string{"went elsewhere: `comment_on_work_item`"}},
+		"an item is answered on the item":                 {owed("work"), delivery.Submission{Outcome: "delivered"}, did("comment_on_work_item"), tools, nil},
+		"a reply elsewhere is no answer on an item":       {owed("work"), delivery.Submission{Outcome: "delivered"}, did("reply"), tools, []string{"`work`, where the answer is owed", "Answer first, with `comment_on_work_item`.", "went elsewhere: `reply`"}},
 		"no surface named, any will do":                   {owed(""), delivery.Submission{Outcome: "delivered"}, did("comment_on_work_item"), tools, nil},
 		"a seat without a tool there may answer anywhere": {owed("jira"), delivery.Submission{Outcome: "delivered"}, did("comment_on_work_item"), tools[1:], nil},
 		"a seat that reaches nobody is told so":           {owed("slack"), delivery.Submission{Outcome: "delivered"}, nil, tools[2:3], []string{"submit `blocked`"}},

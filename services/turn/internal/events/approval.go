@@ -107,7 +107,7 @@ func decision(a *toolregistryv1.Approval) string {
 // and has been put there.
 func owedStill(a *toolregistryv1.Approval, asked store.Asked) string {
 	answered := a.GetCallStatus() == "ok" && slices.ContainsFunc(a.GetReached(), func(surface string) bool {
-		return surface == delivery.Asked || surface == asked.Surface || asked.Surface == ""
+		return surface == asked.Surface || asked.Surface == "" || surface == delivery.Asked && !delivery.Own(asked.Surface)
 	})
 	switch {
 	case asked.Obligation == "":

@@ -142,6 +142,8 @@ func (s *sections) add(title, body string) {
 func Opening(text, obligation, surface string) string {
 	owed := "Nobody waits for an answer. Act if there is something to do; otherwise end as `no_action`."
 	switch {
+	case obligation == "tool" && surface == "work":
+		owed = "Somebody waits for your answer on the work item. Put it there with a tool before you submit."
 	case obligation == "tool" && surface != "":
 		owed = fmt.Sprintf("Somebody waits for your answer on %s. Put it there with a tool before you submit.", surface)
 	case obligation == "tool":
