@@ -166,3 +166,13 @@ func without(list []int64, record int64) []int64 {
 	}
 	return slices.Delete(list, at, at+1)
 }
+
+// Argument answers where in the call a notice is named.
+func (m Mark) Argument(record int64) string {
+	for argument, list := range m.lists() {
+		if at := slices.Index(list, record); at >= 0 {
+			return fmt.Sprintf("%s[%d]", argument, at)
+		}
+	}
+	return "read"
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bullpenhq/bullpen/libs/outbox"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/wake"
 )
 
 // recordProject queues what a change of a project alone leaves behind: the row of history, which names no item, and the event. The
@@ -14,9 +15,10 @@ import (
 // last change, which is about its work.
 func (s *Store) recordProject(ctx context.Context, batch *pgx.Batch, e Event) error {
 	c := e.Change
-	batch.Queue(`insert into history (position, project, kind, actor, actor_kind, actor_seat, fields, turn_id, version, reassignments, created_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10)`,
-		e.Position.Sequence, e.Project, c.Kind, c.By.Name, c.By.Kind, c.By.Seat, c.Fields, c.By.Turn, c.Version, c.At)
+	batch.Queue(`insert into history (position, project, kind, actor, actor_kind, actor_seat, fields, turn_id, version, reassignments, created_at, notified)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11)`,
+		e.Position.Sequence, e.Project, c.Kind, c.By.Name, c.By.Kind, c.By.Seat, c.Fields, c.By.Turn, c.Version, c.At,
+		wake.Notified(e.Concerns, c.By, nil))
 	message, err := s.encode(e)
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)

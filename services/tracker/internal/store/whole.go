@@ -31,7 +31,7 @@ type Whole struct {
 	Subtasks []string
 	Links    []Link
 	// Keys name the items that the item and its history name, by id.
-	Keys      map[uuid.UUID]string
+	Keys map[uuid.UUID]string
 }
 
 // WholeItem reads an item, in the trash or not, in two round trips.

@@ -90,4 +90,3 @@ create table dead_letters (
 -- What a caller's day is made of. Most items have no helpers and no checklists, and stand in neither index.
 create index items_collaborators_idx on items using gin (collaborators) where collaborators <> '{}' and status_group < 2 and removed_at is null;
 create index items_checklists_idx on items using gin (checklists jsonb_path_ops) where checklists <> '[]' and status_group < 2 and removed_at is null;
-create index if not exists items_watchers_idx on items using gin (watchers);
