@@ -1,0 +1,187 @@
+// Package imports reads what other trackers export and turns it into items of ours.
+//
+// It is pure but for the reader it is given: a file goes in, one record after another comes out, each with what had to be said of it.
+// The idea to hold: nothing is dropped in silence. What has no place in an item of ours is written under its description, a text that is
+// too long goes on in the thread, and what cannot be taken at all is a problem that names the record.
+package imports
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
+)
+
+// Record is one item of a file.
+type Record struct {
+	// Item is nil when the record cannot be read; Problem says why.
+	Item *trackerv1.ImportedItem
+	// Place names the record for a person: `row 12`, `issue 34`.
+	Place string
+	// Problem is why it is refused; empty when it is not.
+	Problem string
+	// Warnings say what was changed or could not be understood.
+	Warnings []string
+}
+
+// Options say how a file is to be understood. All maps are by what the file says, in any case.
+type Options struct {
+	// Users maps who is who to handles; whoever is not in it is kept as text.
+	Users map[string]string
+	// Statuses and Types map to ours.
+	Statuses, Types map[string]string
+	// Zone is the clock of times that name none; nil means UTC.
+	Zone *time.Location
+	// DayFirst reads 3/4/25 as the third of April.
+	DayFirst bool
+}
+
+// Kinds are the trackers whose exports are understood.
+func Kinds() []string { return []string{"github", "jira", "linear"} }
+
+// Read answers the records of an export of a kind, in the order of the file. A file that cannot be read any further ends the sequence
+// with an error.
+func Read(kind string, r io.Reader, o Options) iter.Seq2[Record, error] {
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	o.Users, o.Statuses, o.Types = lower(o.Users), lower(o.Statuses), lower(o.Types)
+	buffered := bufio.NewReaderSize(r, 64<<10)
+	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\ufeff" {
+		_, _ = buffered.Discard(3)
+	}
+	switch kind {
+	case "github":
+		return readGitHub(buffered, o)
+	case "jira":
+		if isJSON(buffered) {
+			return readJiraJSON(buffered, o)
+		}
+		return readJiraCSV(buffered, o)
+	case "linear":
+		return readLinear(buffered, o)
+	default:
+		return func(yield func(Record, error) bool) {
+			yield(Record{}, fmt.Errorf("nothing is known of exports of %q; there are %s", kind, strings.Join(Kinds(), ", ")))
+		}
+	}
+}
+
+// isJSON looks at the first byte that is no space.
+func isJSON(r *bufio.Reader) bool {
+	for n := 1; n <= 512; n++ {
+		head, err := r.Peek(n)
+		if err != nil {
+			return false
+		}
+		switch c := head[n-1]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c == '{' || c == '['
+		}
+	}
+	return false
+}
+
+func lower(m map[string]string) map[string]string {
+	out := make(map[string]string, len(m))
+	for from, to := range m {
+		out[strings.ToLower(strings.TrimSpace(from))] = to
+	}
+	return out
+}
+
+// person answers the handle of somebody, and whether there is one.
+func (o Options) person(name string) (string, bool) {
+	handle, ok := o.Users[strings.ToLower(strings.TrimSpace(name))]
+	return handle, ok
+}
+
+var known = struct{ statuses, priorities, types map[string]string }{
+	statuses: map[string]string{
+		"to do": "todo", "todo": "todo", "open": "todo", "new": "todo", "backlog": "todo", "reopened": "todo", "triage": "todo", "planned": "todo",
+		"selected for development": "todo", "ready": "todo", "ready for development": "todo", "on hold": "todo", "blocked": "todo", "unstarted": "todo",
+		"in progress": "in_progress", "started": "in_progress", "in development": "in_progress", "doing": "in_progress",
+		"in review": "in_review", "code review": "in_review", "patch available": "in_review", "review": "in_review", "in qa": "in_review", "qa": "in_review",
+		"testing": "in_review", "ready for qa": "in_review", "ready for review": "in_review", "waiting for review": "in_review",
+		"done": "done", "resolved": "done", "fixed": "done", "completed": "done", "released": "done", "closed": "closed",
+		"canceled": "cancelled", "cancelled": "cancelled", "duplicate": "cancelled", "won't do": "cancelled", "won't fix": "cancelled", "rejected": "cancelled",
+		"declined": "cancelled", "abandoned": "cancelled",
+	},
+	priorities: map[string]string{
+		"highest": "urgent", "blocker": "urgent", "critical": "urgent", "urgent": "urgent", "p0": "urgent", "high": "high", "major": "high", "p1": "high",
+		"medium": "normal", "normal": "normal", "p2": "normal", "low": "low", "minor": "low", "p3": "low", "lowest": "low", "trivial": "low", "p4": "low",
+		"": "none", "none": "none", "no priority": "none", "not a priority": "none", "undefined": "none", "unprioritized": "none",
+	},
+	types: map[string]string{
+		"task": "task", "sub-task": "task", "subtask": "task", "technical task": "task", "bug": "bug", "defect": "bug", "epic": "epic", "initiative": "epic",
+		"story": "story", "user story": "story", "new feature": "story", "feature": "story", "improvement": "story", "enhancement": "story", "wish": "story",
+		"spike": "spike", "research": "spike", "chore": "chore", "dependency upgrade": "chore", "documentation": "chore", "test": "chore",
+		"milestone": "milestone", "": "task",
+	},
+}
+
+// abandoned are resolutions that finish without doing.
+var abandoned = []string{
+	"won't do", "won't fix", "duplicate", "cannot reproduce", "not a problem", "not a bug", "invalid", "incomplete", "declined", "rejected", "abandoned",
+	"obsolete", "not planned", "wont fix", "later", "auto closed", "information provided", "works as designed", "not_planned",
+}
+
+// status answers ours for theirs. resolution tells what was done from what was given up; category, in Jira's words, helps where the
+// name says nothing.
+func (o Options) status(r *Record, name, category, resolution string) string {
+	key := strings.ToLower(strings.TrimSpace(name))
+	if to, ok := o.Statuses[key]; ok {
+		return to
+	}
+	to, ok := known.statuses[key]
+	if !ok {
+		switch strings.ToLower(category) {
+		case "done":
+			to = "done"
+		case "indeterminate", "in progress":
+			to = "in_progress"
+		case "new", "to do":
+			to = "todo"
+		default:
+			to = "todo"
+			r.warn("status %q is not known here and became todo; --status '%s=…' says otherwise", name, name)
+		}
+	}
+	if (to == "done" || to == "closed") && slices.Contains(abandoned, strings.ToLower(resolution)) {
+		return "cancelled"
+	}
+	return to
+}
+
+func (o Options) priority(r *Record, name string) string {
+	to, ok := known.priorities[strings.ToLower(strings.TrimSpace(name))]
+	if !ok {
+		r.warn("priority %q is not known here and became none", name)
+		return "none"
+	}
+	return to
+}
+
+// kind answers our type for theirs; one that is not known is kept as a label.
+func (o Options) kind(r *Record, name string) string {
+	key := strings.ToLower(strings.TrimSpace(name))
+	if to, ok := o.Types[key]; ok {
+		return to
+	}
+	if to, ok := known.types[key]; ok {
+		return to
+	}
+	r.warn("type %q is not known here: the item is a task with that label; --type '%s=…' says otherwise", name, name)
+	r.Item.Labels = append(r.Item.Labels, name)
+	return "task"
+}
+
+func (r *Record) warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,177 @@
+package imports
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// wikiRules turn the commonest of Jira's wiki markup into Markdown, in this order.
+var wikiRules = []struct {
+	from *regexp.Regexp
+	to   string
+}{
+	{regexp.MustCompile(`(?m)^h([1-6])\.\s*`), "\x01$1 "},
+	{regexp.MustCompile(`(?m)^(\s*)\*{2}\s+`), "$1  - "},
+	{regexp.MustCompile(`(?m)^(\s*)\*\s+`), "$1- "},
+	{regexp.MustCompile(`(?m)^(\s*)#\s+`), "${1}1. "},
+	{regexp.MustCompile(`\[([^\]|\n]+)\|(https?://[^\]\s]+)\]`), "[$1]($2)"},
+	{regexp.MustCompile(`\[(https?://[^\]\s|]+)\]`), "<$1>"},
+	{regexp.MustCompile(`\{\{([^}\n]+)\}\}`), "`$1`"},
+	{regexp.MustCompile(`(?m)^bq\.\s+`), "> "},
+	{regexp.MustCompile(`(^|[\s(])\*([^\s*][^*\n]*?)\*`), "$1**$2**"},
+	{regexp.MustCompile(`\[~(?:accountid:)?([^\]\s]+)\]`), "$1"},
+	{regexp.MustCompile(`\{color(?::[^}]*)?\}`), ""},
+}
+
+var wikiCode = regexp.MustCompile(`(?s)\{(code|noformat)(?::([a-zA-Z0-9+#-]*)[^}]*)?\}(.*?)\{(?:code|noformat)\}`)
+
+// wiki turns Jira's wiki markup into Markdown. What it does not know stays as it is; code is never touched.
+func wiki(text string) string {
+	text = clean(text)
+	var out strings.Builder
+	at := 0
+	for _, m := range wikiCode.FindAllStringSubmatchIndex(text, -1) {
+		out.WriteString(inline(text[at:m[0]]))
+		language := ""
+		if m[4] >= 0 {
+			language = strings.ToLower(text[m[4]:m[5]])
+		}
+		out.WriteString("```" + language + "\n" + strings.Trim(text[m[6]:m[7]], "\n") + "\n```")
+		at = m[1]
+	}
+	out.WriteString(inline(text[at:]))
+	return out.String()
+}
+
+func inline(text string) string {
+	for _, rule := range wikiRules {
+		text = rule.from.ReplaceAllString(text, rule.to)
+	}
+	for level := 6; level >= 1; level-- {
+		text = strings.ReplaceAll(text, "\x01"+string(rune('0'+level)), strings.Repeat("#", level))
+	}
+	return text
+}
+
+// adf is a node of the Atlassian Document Format.
+type adf struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	Content []adf           `json:"content"`
+	Marks   []adf           `json:"marks"`
+	Attrs   json.RawMessage `json:"attrs"`
+}
+
+func (n adf) attr(name string) string {
+	var attrs map[string]any
+	if json.Unmarshal(n.Attrs, &attrs) != nil {
+		return ""
+	}
+	switch v := attrs[name].(type) {
+	case string:
+		return v
+	case float64:
+		return strings.TrimSuffix(strings.TrimRight(json.Number(strings.TrimSpace(jsonNumber(v))).String(), "0"), ".")
+	}
+	return ""
+}
+
+func jsonNumber(v float64) string {
+	raw, _ := json.Marshal(v) // a finite number always has a form
+	return string(raw)
+}
+
+// prose reads a text that is either wiki markup or a document.
+func prose(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return wiki(text)
+	}
+	var document adf
+	if json.Unmarshal(raw, &document) != nil {
+		return ""
+	}
+	return strings.TrimSpace(document.markdown(""))
+}
+
+// markdown writes a node; indent stands before each line of a list's entries.
+func (n adf) markdown(indent string) string {
+	switch n.Type {
+	case "text":
+		return n.marked()
+	case "hardBreak":
+		return "\n"
+	case "mention", "emoji", "status", "date", "inlineCard":
+		return or(n.attr("text"), or(n.attr("shortName"), or(n.attr("url"), n.attr("timestamp"))))
+	case "paragraph":
+		return n.children(indent) + "\n\n"
+	case "heading":
+		level := max(1, min(6, len(n.attr("level"))))
+		if l := n.attr("level"); len(l) == 1 && l[0] >= '1' && l[0] <= '6' {
+			level = int(l[0] - '0')
+		}
+		return strings.Repeat("#", level) + " " + n.children(indent) + "\n\n"
+	case "codeBlock":
+		return "```" + n.attr("language") + "\n" + n.children(indent) + "\n```\n\n"
+	case "rule":
+		return "---\n\n"
+	case "bulletList", "orderedList", "taskList":
+		return n.list(indent)
+	case "blockquote", "panel":
+		return "> " + strings.ReplaceAll(strings.TrimSpace(n.children(indent)), "\n", "\n> ") + "\n\n"
+	case "tableRow":
+		var cells []string
+		for _, cell := range n.Content {
+			cells = append(cells, strings.Join(strings.Fields(cell.children(indent)), " "))
+		}
+		return "| " + strings.Join(cells, " | ") + " |\n"
+	case "table":
+		return n.children(indent) + "\n"
+	default:
+		return n.children(indent)
+	}
+}
+
+func (n adf) children(indent string) string {
+	var out strings.Builder
+	for _, child := range n.Content {
+		out.WriteString(child.markdown(indent))
+	}
+	return out.String()
+}
+
+func (n adf) list(indent string) string {
+	var out strings.Builder
+	for _, entry := range n.Content {
+		mark := "- "
+		if n.Type == "orderedList" {
+			mark = "1. "
+		}
+		out.WriteString(indent + mark + strings.TrimSpace(entry.children(indent+"  ")) + "\n")
+	}
+	if indent == "" {
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// marked is a run of text with its emphasis.
+func (n adf) marked() string {
+	text := n.Text
+	for _, mark := range n.Marks {
+		switch mark.Type {
+		case "code":
+			text = "`" + text + "`"
+		case "strong":
+			text = "**" + text + "**"
+		case "em":
+			text = "*" + text + "*"
+		case "strike":
+			text = "~~" + text + "~~"
+		case "link":
+			text = "[" + text + "](" + mark.attr("href") + ")"
+		}
+	}
+	return text
+}

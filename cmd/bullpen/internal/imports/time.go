@@ -1,0 +1,63 @@
+package imports
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// Forms of times that exports use, beside RFC 3339. Those that begin with a day and those that begin with a month look alike: which are
+// tried first is the reader's to say.
+var (
+	plainForms = []string{
+		time.RFC3339Nano, "2006-01-02T15:04:05.000-0700", "2006-01-02T15:04:05-0700", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05", "2006-01-02 15:04",
+		"2006-01-02T15:04:05", time.DateOnly, "02/Jan/06 3:04 PM", "02/Jan/06 15:04", "02/Jan/06", "02/Jan/2006 15:04", "02-Jan-06 15:04", "02.01.2006 15:04",
+		"02.01.2006", "Jan 2, 2006 3:04 PM", "Jan 2, 2006, 3:04 PM", "Jan 2, 2006", "02 Jan 2006", "Mon Jan 02 2006 15:04:05 GMT-0700 (MST)",
+	}
+	monthFirst = []string{"1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006 3:04:05 PM", "1/2/2006 3:04 PM", "1/2/2006", "1/2/06 15:04", "1/2/06 3:04 PM", "1/2/06"}
+	dayFirst   = []string{"2/1/2006 15:04:05", "2/1/2006 15:04", "2/1/2006 3:04:05 PM", "2/1/2006 3:04 PM", "2/1/2006", "2/1/06 15:04", "2/1/06 3:04 PM", "2/1/06"}
+)
+
+// when reads a time. Nothing is no time; what cannot be read is a warning.
+func (o Options) when(r *Record, what, text string) *timestamppb.Timestamp {
+	at, ok := o.parse(text)
+	if !ok {
+		if strings.TrimSpace(text) != "" {
+			r.warn("%s %q is no time that is understood, and was left out", what, text)
+		}
+		return nil
+	}
+	return timestamppb.New(at)
+}
+
+// day reads a day of the calendar in the form that items hold.
+func (o Options) day(r *Record, what, text string) string {
+	at, ok := o.parse(text)
+	if !ok {
+		if strings.TrimSpace(text) != "" {
+			r.warn("%s %q is no day that is understood, and was left out", what, text)
+		}
+		return ""
+	}
+	return at.Format(time.DateOnly)
+}
+
+func (o Options) parse(text string) (time.Time, bool) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return time.Time{}, false
+	}
+	ambiguous := append(append([]string{}, monthFirst...), dayFirst...)
+	if o.DayFirst {
+		ambiguous = append(append([]string{}, dayFirst...), monthFirst...)
+	}
+	for _, forms := range [][]string{plainForms, ambiguous} {
+		for _, form := range forms {
+			if at, err := time.ParseInLocation(form, text, o.Zone); err == nil {
+				return at, true
+			}
+		}
+	}
+	return time.Time{}, false
+}
