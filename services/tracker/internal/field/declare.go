@@ -2,6 +2,7 @@ package field
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -80,6 +81,9 @@ func (doc Document) settle(d Declaration, t Terms, path string) (Declaration, er
 		}
 	case base >= 0:
 		old := t.Workspace[base]
+		if old.Archived && !d.Archived {
+			return d, fault.New(fault.Invalid, "field %s is archived for the whole workspace: declare another one without an id", old.Slug).WithField(path + ".archived")
+		}
 		if old.Type != d.Type {
 			return d, keepsType(old, d).WithField(path + ".type")
 		}
@@ -216,6 +220,11 @@ func (d Declaration) settings(refuse refusal) error {
 		return refuse("unit", "a unit has %d bytes at most, and %q has %d", MaxUnitBytes, d.Unit, len(d.Unit))
 	case d.places() < 0 || d.places() > MaxPrecision:
 		return refuse("precision", "precision must be 0 to %d, not %d", MaxPrecision, d.places())
+	}
+	for name, bound := range map[string]*float64{"min": d.Min, "max": d.Max} {
+		if bound != nil && (math.IsNaN(*bound) || math.IsInf(*bound, 0)) {
+			return refuse(name, "%s must be a number, not %s", name, decimal(*bound))
+		}
 	}
 	if least, most := d.bounds(); least != nil && most != nil && *least > *most {
 		return refuse("min", "min is %s and max %s: no value of %s could be both", decimal(*least), decimal(*most), d.Slug)

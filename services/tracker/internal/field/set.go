@@ -27,13 +27,16 @@ type Set struct {
 	shadowed []string
 }
 
-// Effective unites the workspace's declarations with a project's. A project's field with the id of a workspace's takes its place.
+// Effective unites the workspace's declarations with a project's. A project's field with the id of a workspace's takes its place, but what
+// the workspace has archived is so for everybody.
 func Effective(workspace, project Document, scope Scope) Set {
 	s := Set{scope: scope, own: make(map[string]bool, len(project))}
 	for _, d := range workspace {
 		if at := project.index(d.ID); at >= 0 {
 			s.shadowed = append(s.shadowed, d.ID)
+			archived := d.Archived
 			d = project[at]
+			d.Archived = d.Archived || archived
 		}
 		s.fields = append(s.fields, d)
 	}

@@ -2,6 +2,7 @@ package field
 
 import (
 	"fmt"
+	"math"
 	"net/mail"
 	"net/url"
 	"slices"
@@ -107,7 +108,7 @@ const exactDigits = 15
 
 func (d Declaration) number(given any) (any, error) {
 	n, ok := given.(float64)
-	if !ok {
+	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
 		return nil, d.wrong("a number", given)
 	}
 	places := d.places()
