@@ -81,3 +81,6 @@ func (i *Item) alter(kind string, by Actor, now time.Time, change func(draft *It
 	*i = draft
 	return c
 }
+
+// Placed answers the change that another place in the project's order is. It moves neither the version nor the time of the last change.
+func (i *Item) Placed(by Actor, now time.Time) Change { return i.change("placed", by, now) }

@@ -44,8 +44,11 @@ func (e Event) Entry() Entry {
 	if e.Item != nil {
 		entry.ItemID, entry.Notified = &e.Item.ID, wake.Notified(e.Concerns, e.Change.By, e.Item.Muted)
 	}
-	if e.Comment != nil {
+	switch {
+	case e.Comment != nil:
 		entry.CommentID, entry.Excerpt = &e.Comment.ID, item.Excerpt(e.Comment.Body)
+	case e.Change.Kind == "purged": // nothing else says why
+		entry.Excerpt = item.Excerpt(e.Change.Reason)
 	}
 	return entry
 }

@@ -83,7 +83,7 @@ func queueEdges(batch *pgx.Batch, edges []relation, note string, a Act) {
 		}
 	}
 	batch.Queue(`insert into relations (from_id, kind, to_id, one_sided, note, author, author_kind, created_at)
-			select e.*, $6, $7, $8::timestamptz + (place - 1) * interval '1 microsecond'
+			select e.from_id, e.kind, e.to_id, e.one_sided, e.note, $6, $7, $8::timestamptz + (place - 1) * interval '1 microsecond'
 			from unnest($1::uuid[], $2::text[], $3::uuid[], $4::bool[], $5::text[]) with ordinality as e (from_id, kind, to_id, one_sided, note, place)
 		on conflict (from_id, kind, to_id) do update set one_sided = excluded.one_sided, note = excluded.note, author = excluded.author,
 			author_kind = excluded.author_kind, created_at = excluded.created_at, cleared_at = null`,
