@@ -1,6 +1,8 @@
 package rpc_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -209,4 +211,43 @@ func TestAnswersAreCompressedForStrangersAndWhenItIsWorthIt(t *testing.T) {
 	_, err := client.VerifyToken(ctx, &toolv1.VerifyTokenRequest{Token: "long"})
 	require.NoError(t, err)
 	require.Equal(t, "identity", info.ResponseEncoding, "between services")
+}
+
+func TestAShortCallIsOnePacket(t *testing.T) {
+	t.Parallel()
+	keys, err := rpc.NewKeys(keyA)
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	arrived := make(chan []byte, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		packet := make([]byte, 64<<10)
+		n, _ := c.Read(packet)
+		arrived <- packet[:n]
+		_, _ = io.WriteString(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+	}()
+	transport := rpc.HTTPTransport("http://" + l.Addr().String())
+	t.Cleanup(transport.Close)
+	require.Error(t, callWrite(t.Context(), rpc.NewClient(transport, rpc.ClientOptions{Service: "turn", Keys: keys})))
+	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(<-arrived)))
+	require.NoError(t, err)
+	message, err := io.ReadAll(req.Body)
+	require.NoError(t, err, "what it says comes with its headers")
+	require.Len(t, message, int(req.ContentLength))
+}
+
+func TestALongCallArrivesWhole(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t, rpc.ServerOptions{}, serving(whoami))
+	transport := rpc.HTTPTransport(serveHTTP(t, b.server))
+	t.Cleanup(transport.Close)
+	client := toolv1connect.NewPrincipalServiceClient(rpc.NewClient(transport, rpc.ClientOptions{Service: "turn", Keys: b.keys}))
+	_, err := client.VerifyToken(t.Context(), &toolv1.VerifyTokenRequest{Token: strings.Repeat("x", 1<<20)})
+	require.Contains(t, rpc.FromError(err).Message, "must be at most 256 characters")
 }
