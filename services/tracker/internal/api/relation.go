@@ -1,0 +1,32 @@
+package api
+
+import (
+	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
+)
+
+// relationsOf is what an update changes in what the item is connected with.
+func relationsOf(req *trackerv1.UpdateWorkItemRequest) (store.RelationUpdate, error) {
+	u := store.RelationUpdate{DuplicateOf: req.DuplicateOf, Parent: req.Parent, Note: req.GetDependencyNote()}
+	for _, part := range []struct {
+		argument string
+		from     *trackerv1.SetChange
+		to       **item.SetChange
+	}{
+		{"waiting_on", req.GetWaitingOn(), &u.WaitingOn},
+		{"blocking", req.GetBlocking(), &u.Blocking},
+		{"linked", req.GetLinked(), &u.Linked},
+		{"linked_pages", req.GetLinkedPages(), &u.Pages},
+	} {
+		if part.from == nil {
+			continue
+		}
+		change := &item.SetChange{Add: part.from.GetAdd(), Remove: part.from.GetRemove(), Set: part.from.GetSet(), Clear: part.from.GetClear()}
+		if err := change.Check(part.argument); err != nil {
+			return u, err
+		}
+		*part.to = change
+	}
+	return u, nil
+}
