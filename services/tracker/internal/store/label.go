@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,9 +17,10 @@ import (
 )
 
 // queueLabels declares labels of a project. One that somebody declared meanwhile is no mistake; one that reads like another that somebody
-// declared meanwhile fails the write, see [labelRace].
+// declared meanwhile fails the write, see [labelRace]. They go in the order of slugs, so that two writes that declare the same ones wait for
+// each other one way only.
 func queueLabels(batch *pgx.Batch, project string, labels []label.Label, by item.Actor, at time.Time) {
-	for _, l := range labels {
+	for _, l := range slices.SortedFunc(slices.Values(labels), func(a, b label.Label) int { return strings.Compare(a.Slug, b.Slug) }) {
 		batch.Queue(`insert into labels (project, slug, label, name, color, description, archived, author, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 			on conflict (project, slug) do nothing`, project, l.Slug, l.Label, l.Name(), l.Color, l.Description, l.Archived, by.Name, at)
 	}
