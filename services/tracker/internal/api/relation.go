@@ -9,6 +9,7 @@ import (
 // relationsOf is what an update changes in what the item is connected with.
 func relationsOf(req *trackerv1.UpdateWorkItemRequest) (store.RelationUpdate, error) {
 	u := store.RelationUpdate{DuplicateOf: req.DuplicateOf, Parent: req.Parent, Note: req.GetDependencyNote()}
+	var err error
 	for _, part := range []struct {
 		argument string
 		from     *trackerv1.SetChange
@@ -19,14 +20,9 @@ func relationsOf(req *trackerv1.UpdateWorkItemRequest) (store.RelationUpdate, er
 		{"linked", req.GetLinked(), &u.Linked},
 		{"linked_pages", req.GetLinkedPages(), &u.Pages},
 	} {
-		if part.from == nil {
-			continue
-		}
-		change := &item.SetChange{Add: part.from.GetAdd(), Remove: part.from.GetRemove(), Set: part.from.GetSet(), Clear: part.from.GetClear()}
-		if err := change.Check(part.argument); err != nil {
+		if *part.to, err = setChange(part.argument, part.from); err != nil {
 			return u, err
 		}
-		*part.to = change
 	}
 	return u, nil
 }

@@ -21,7 +21,7 @@ const selectStanding = `with recursive reach (id) as (
 			join items t on t.id = r.to_id and t.status_group < 2 and t.removed_at is null),
 	near as materialized (select id from reach limit $2)
 select 'waiting_on', r.from_id, r.to_id, coalesce(t.project || '-' || t.number, p.key, ''), coalesce(t.status_group < 2 and t.removed_at is null, false),
-	r.one_sided, coalesce(t.removed_at is not null, true) or r.one_sided and (select count(*) from relations d
+	r.one_sided, t.id is null or t.removed_at is not null or r.one_sided and (select count(*) from relations d
 		where d.to_id = r.to_id and d.kind = 'waiting_on' and d.cleared_at is null and not d.one_sided) >= $3, 0, r.created_at
 from near join relations r on r.from_id = near.id and r.kind = 'waiting_on' and r.cleared_at is null
 	left join items t on t.id = r.to_id left join purged_items p on p.id = r.to_id
