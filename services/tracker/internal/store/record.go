@@ -41,9 +41,11 @@ func (e *Event) resolve() {
 // Entry answers the row of history that the event leaves.
 func (e Event) Entry() Entry {
 	entry := Entry{Position: e.Position, Project: e.Project, Change: e.Change}
+	var muted []string
 	if e.Item != nil {
-		entry.ItemID, entry.Notified = &e.Item.ID, wake.Notified(e.Concerns, e.Change.By, e.Item.Muted)
+		entry.ItemID, muted = &e.Item.ID, e.Item.Muted
 	}
+	entry.Notified = wake.Notified(e.Concerns, e.Change.By, muted)
 	switch {
 	case e.Comment != nil:
 		entry.CommentID, entry.Excerpt = &e.Comment.ID, item.Excerpt(e.Comment.Body)
