@@ -1,0 +1,96 @@
+package tracker_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
+)
+
+func mine(t *testing.T, b bundle, ctx context.Context) *trackerv1.MyWorkResponse {
+	t.Helper()
+	res, err := b.client.MyWork(ctx, &trackerv1.MyWorkRequest{})
+	require.NoError(t, err)
+	return res
+}
+
+func keysIn(items []*trackerv1.WorkItem) []string {
+	var keys []string
+	for _, i := range items {
+		keys = append(keys, i.GetKey())
+	}
+	return keys
+}
+
+func change(t *testing.T, b bundle, req *trackerv1.UpdateWorkItemRequest) {
+	t.Helper()
+	_, err := b.client.UpdateWorkItem(operator(t.Context()), req)
+	require.NoError(t, err)
+}
+
+func TestMyWorkIsEmptyListsForWhoHasNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	file(t, b, "Not the designer's")
+	got := mine(t, b, seat(t.Context(), "designer"))
+	require.Equal(t, "designer", got.GetHandle())
+	require.Empty(t, got.GetPriorities())
+	require.Empty(t, got.GetAssigned())
+	require.Empty(t, got.GetWatchingRecent())
+}
+
+func TestMyWorkHas20OfEachListTheLatestFirst(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n := range 22 {
+		_, err := b.client.CreateWorkItem(seat(t.Context(), "ops-lead"), &trackerv1.CreateWorkItemRequest{Title: fmt.Sprint("Mine ", n), Assignee: "designer", Body: "x"})
+		require.NoError(t, err)
+	}
+	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-21", Status: proto.String("done")})
+	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-1", Status: proto.String("in_progress")})
+	got := mine(t, b, seat(t.Context(), "designer"))
+	require.Len(t, got.GetAssigned(), 20)
+	require.Equal(t, []string{"OPS-1", "OPS-22", "OPS-20"}, keysIn(got.GetAssigned())[:3], "open ones, the last changed first")
+	require.Nil(t, got.GetAssigned()[0].Body)
+	require.Len(t, got.GetWatchingRecent(), 20)
+	require.Equal(t, []string{"OPS-1", "OPS-21", "OPS-22"}, keysIn(got.GetWatchingRecent())[:3], "finished ones too")
+}
+
+func TestMyWorkCarriesTheLiteralCallThatAnswersEachQuestion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key := file(t, b, "Questions").GetKey()
+	open := choice()
+	open.Recommended = ""
+	free := say(t, b, seat(t.Context(), "ops-lead"), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "When?", Ask: "ines"})
+	decided := say(t, b, seat(t.Context(), "ops-lead"), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "Choose.", Ask: "ines", Decision: choice()})
+	undecided := say(t, b, seat(t.Context(), "ops-lead"), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "Choose.", Ask: "ines", Decision: open})
+	asked := mine(t, b, member(t.Context(), "ines")).GetAskedOfMe()
+	require.Len(t, asked, 3, "the oldest first")
+	require.Equal(t, `comment_on_work_item {"item":"OPS-1","answers":"`+free.GetCommentId()+`","body":"<your answer>"}`, asked[0].GetAnswerWith())
+	require.Equal(t, "When?", asked[0].GetQuestion())
+	require.Equal(t, "ops-lead", asked[0].GetAsker())
+	require.Equal(t, `comment_on_work_item {"item":"OPS-1","answers":"`+decided.GetCommentId()+`","choice":"a"}`, asked[1].GetAnswerWith())
+	require.Equal(t, "Which one?", asked[1].GetQuestion())
+	require.Equal(t, "a", asked[1].GetDecision().GetRecommended())
+	require.True(t, asked[1].GetOpen())
+	require.Equal(t, `comment_on_work_item {"item":"OPS-1","answers":"`+undecided.GetCommentId()+`","choice":"<a or b>"}`, asked[2].GetAnswerWith())
+	say(t, b, member(t.Context(), "ines"), &trackerv1.CommentOnWorkItemRequest{Item: key, Answers: free.GetCommentId(), Body: "Now"})
+	require.Len(t, mine(t, b, member(t.Context(), "ines")).GetAskedOfMe(), 2)
+}
+
+func TestMyWorkShowsThePrioritiesInTheirOrderAndOpenOnesAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n := range 3 {
+		file(t, b, fmt.Sprint("Item ", n))
+	}
+	_, err := b.client.SetPriorities(member(t.Context(), "ines"), &trackerv1.SetPrioritiesRequest{Items: []string{"OPS-3", "OPS-1", "OPS-2"}})
+	require.NoError(t, err)
+	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-1", Status: proto.String("done")})
+	require.Equal(t, []string{"OPS-3", "OPS-2"}, keysIn(mine(t, b, member(t.Context(), "ines")).GetPriorities()))
+}
