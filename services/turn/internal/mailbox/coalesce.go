@@ -92,7 +92,9 @@ func Merge(batch []Mail) Merged {
 	newest := batch[len(batch)-1]
 	m := Merged{Obligation: newest.Obligation, Surface: newest.Surface, Title: title(newest), ReceiveAt: batch[0].ReceiveAt}
 	for _, one := range batch {
-		if strength(one.Obligation) > strength(m.Obligation) {
+		// Of two that are owed alike, the one that says where is the narrower.
+		stronger, narrower := strength(one.Obligation) > strength(m.Obligation), one.Obligation == m.Obligation && m.Surface == ""
+		if stronger || narrower {
 			m.Obligation, m.Surface = one.Obligation, one.Surface
 		}
 		m.Depth = max(m.Depth, one.Depth)

@@ -152,6 +152,15 @@ func TestMerge(t *testing.T) {
 		require.Equal(t, []any{"tool", "slack", int32(2)}, []any{m.Obligation, m.Surface, m.Depth})
 	})
 
+	t.Run("owes an answer at the place that is named, when another may be answered anywhere", func(t *testing.T) {
+		t.Parallel()
+		given, asked := at(1, "a"), at(2, "a")
+		given.Obligation, given.Surface = "tool", ""
+		asked.Obligation, asked.Surface = "tool", "work"
+		require.Equal(t, "work", mailbox.Merge([]mailbox.Mail{given, asked}).Surface)
+		require.Equal(t, "work", mailbox.Merge([]mailbox.Mail{asked, given}).Surface)
+	})
+
 	t.Run("marks what the same sender repeats, and lets two people agree", func(t *testing.T) {
 		t.Parallel()
 		one, two, three := at(1, "a"), at(2, "a"), at(3, "a")
