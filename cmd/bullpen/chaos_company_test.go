@@ -32,7 +32,8 @@ func crowdLogin(seat int) string     { return fmt.Sprintf("crowd-seat-%d", seat)
 func crowdSlackUser(seat int) string { return fmt.Sprintf("U0CROWD%d", seat) }
 func crowdApp(seat int) string       { return fmt.Sprintf("crowd-%d", seat) }
 
-// crowdDocument is a company of many agents, whose models are at an address.
+// crowdDocument is a company of many agents, whose models are at an address, and of a person who leads them: what nobody else would
+// hear of is told to them.
 func crowdDocument(bullpen, models string) string {
 	var roles strings.Builder
 	for n := range crowd {
@@ -61,10 +62,14 @@ integrations:
 units:
   - name: Operations
     type: team
-    lead: Seat 0
+    lead: Owner
     project: OPS
     space: OPS
     roles:
+      - name: Owner
+        handle: owner
+        kind: human
+        contact: {github_login: crowd-owner}
 `, models, models+"/v1", bullpen, demo.ServerCommand) + roles.String()
 }
 

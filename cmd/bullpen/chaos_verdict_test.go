@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,6 +39,7 @@ func (v verdict) check(t *testing.T) {
 		"an answer that was journaled was never asked for again":                    v.paid,
 		"nothing was set aside, and every event left":                               v.settled,
 		"every call is in the audit":                                                v.audited,
+		"the lead was told once of each item and of each comment":                   v.told,
 	} {
 		t.Run(name, check)
 	}
@@ -116,7 +118,7 @@ func (v verdict) filed(t *testing.T) {
 			} `json:"items"`
 			Next string `json:"next_cursor"`
 		}
-		v.record.call(t, "list_work_items", object{"limit": 500, "sort": "created", "cursor": cursor}, &list)
+		v.record.call(t, "list_work_items", object{"limit": 100, "sort": "created", "cursor": cursor}, &list)
 		for _, item := range list.Items {
 			var whole struct {
 				Comments []struct{ Body string } `json:"comments"`
@@ -211,24 +213,56 @@ func (v verdict) unaudited(t *testing.T) int {
 	return missing
 }
 
-func (v verdict) settled(t *testing.T) {
-	require.Empty(t, v.record.deadLetters(t))
+// told waits until what the seats wrote has gone through notification, and looks that nothing was lost there and nothing doubled.
+func (v verdict) told(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), v.database)
 	require.NoError(t, err)
-	defer conn.Close(t.Context())
-	for table, waiting := range map[string]string{"outbox": "sent_at is null", "dead_letters": "true"} {
-		rows, err := conn.Query(t.Context(), "select table_schema from information_schema.tables where table_name = $1", table)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	read := func(query string) (list []string) {
+		rows, err := conn.Query(t.Context(), query)
 		require.NoError(t, err)
-		schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		list, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)
-		require.NotEmpty(t, schemas, table)
-		for _, schema := range schemas {
-			var count int
-			name := pgx.Identifier{schema, table}.Sanitize()
-			require.NoError(t, conn.QueryRow(t.Context(), "select count(*) from "+name+" where "+waiting).Scan(&count))
-			require.Zero(t, count, name)
+		return list
+	}
+	notices := func() []string {
+		return read("select item_key || ' ' || kind || ' ' || person from notification.notices")
+	}
+	var want []string
+	for _, key := range read("select project || '-' || number from tracker.items") {
+		want = append(want, key+" created owner", key+" comment owner")
+	}
+	require.Eventually(t, func() bool { return len(notices()) >= len(want) }, time.Minute, 100*time.Millisecond, "the lead was not told of everything")
+	require.ElementsMatch(t, want, notices())
+}
+
+// settled waits until every event has left: what is told of the last writes leaves after them.
+func (v verdict) settled(t *testing.T) {
+	require.Eventually(t, func() bool { return len(v.waiting(t, "outbox", "sent_at is null")) == 0 }, time.Minute, 100*time.Millisecond,
+		"events have not left")
+	require.Empty(t, v.record.deadLetters(t))
+	require.Empty(t, v.waiting(t, "dead_letters", "true"))
+}
+
+// waiting answers the schemas whose table of a name has rows of which something holds.
+func (v verdict) waiting(t *testing.T, table, what string) (found []string) {
+	conn, err := pgx.Connect(t.Context(), v.database)
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	rows, err := conn.Query(t.Context(), "select table_schema from information_schema.tables where table_name = $1", table)
+	require.NoError(t, err)
+	schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.NotEmpty(t, schemas, table)
+	for _, schema := range schemas {
+		var count int
+		name := pgx.Identifier{schema, table}.Sanitize()
+		require.NoError(t, conn.QueryRow(t.Context(), "select count(*) from "+name+" where "+what).Scan(&count))
+		if count > 0 {
+			found = append(found, name)
 		}
 	}
+	return found
 }
 
 // summary counts.
