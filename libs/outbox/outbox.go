@@ -117,34 +117,38 @@ func QueueAll(ctx context.Context, batch *pgx.Batch, messages []Message) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	const columns = 6
-	all := make([][]any, columns)
-	for _, m := range messages {
-		args, err := m.arguments(ctx)
+	n := len(messages)
+	topics, keys, types := make([]string, n), make([]string, n), make([]string, n)
+	ids, payloads, headers := make([][16]byte, n), make([][]byte, n), make([]map[string]string, n)
+	for i, m := range messages {
+		m, own, err := m.prepare(ctx)
 		if err != nil {
 			return err
 		}
-		for i, value := range args {
-			all[i] = append(all[i], value)
-		}
+		topics[i], keys[i], ids[i], types[i], payloads[i], headers[i] = m.Topic, m.Key, m.EventID, m.Type, m.Payload, own
 	}
-	args := make([]any, columns)
-	for i, column := range all {
-		args[i] = column
-	}
-	batch.Queue(insertMessages, args...)
+	batch.Queue(insertMessages, topics, keys, ids, types, payloads, headers)
 	return nil
 }
 
 // arguments checks the message and answers it as arguments of insertMessage.
 func (m Message) arguments(ctx context.Context) ([]any, error) {
-	if err := m.check(); err != nil {
+	m, headers, err := m.prepare(ctx)
+	if err != nil {
 		return nil, err
+	}
+	return []any{m.Topic, m.Key, m.EventID, m.Type, m.Payload, headers}, nil
+}
+
+// prepare checks the message and answers it complete, with the headers that it is stored with.
+func (m Message) prepare(ctx context.Context) (Message, map[string]string, error) {
+	if err := m.check(); err != nil {
+		return m, nil, err
 	}
 	if m.EventID == uuid.Nil {
 		id, err := uuid.NewV7()
 		if err != nil {
-			return nil, fmt.Errorf("draw an event id: %w", err)
+			return m, nil, fmt.Errorf("draw an event id: %w", err)
 		}
 		m.EventID = id
 	}
@@ -154,7 +158,7 @@ func (m Message) arguments(ctx context.Context) ([]any, error) {
 	headers := propagation.MapCarrier{}
 	maps.Copy(headers, m.Headers)
 	propagation.TraceContext{}.Inject(ctx, headers)
-	return []any{m.Topic, m.Key, m.EventID, m.Type, m.Payload, map[string]string(headers)}, nil
+	return m, headers, nil
 }
 
 func (m Message) check() error {

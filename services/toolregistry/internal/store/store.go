@@ -9,6 +9,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -138,15 +139,18 @@ func (s *Store) queueEvents(ctx context.Context, batch *pgx.Batch, records []*ca
 func columnsOf(records []*call.Record) []any {
 	const texts = 15
 	n := len(records)
-	ids, starts, durations := make([]any, n), make([]any, n), make([]int64, n)
+	ids, starts, durations := make([][16]byte, n), make([]time.Time, n), make([]int64, n)
 	text := make([][]string, texts)
+	for j := range text {
+		text[j] = make([]string, n)
+	}
 	for i, r := range records {
 		ids[i], starts[i], durations[i] = r.ID, r.StartedAt, r.Duration.Microseconds()
 		for j, value := range []string{
 			r.CallID, r.Principal, r.Seat, r.TurnID, r.Tool, r.Source, r.Arguments, r.Result, r.Status, r.RefusalClass, r.Outcome, r.OperationID,
 			r.Decision, r.Rule, r.ApprovalID,
 		} {
-			text[j] = append(text[j], value)
+			text[j][i] = value
 		}
 	}
 	columns := []any{ids}
