@@ -81,7 +81,9 @@ func TestBothListsAreCheckedBeforeEitherIsWritten(t *testing.T) {
 	refusal(t, err, fault.Invalid, "fields[0].applies_to[0]")
 	require.Len(t, catalogue(t, b, true).GetTypes(), 7)
 	for _, write := range []*trackerv1.WriteWorkCatalogueRequest{
-		{}, {Clear: []string{"labels"}}, {Types: []*trackerv1.WorkType{{Slug: "Bad Slug"}}},
+		{},
+		{Clear: []string{"labels"}},
+		{Types: []*trackerv1.WorkType{{Slug: "Bad Slug"}}},
 		{Fields: []*trackerv1.FieldDeclaration{{Slug: "x", Name: "X", Type: "colour"}}},
 		{Fields: []*trackerv1.FieldDeclaration{{Slug: "x", Name: "X", Type: "rollup"}}},
 		{Fields: []*trackerv1.FieldDeclaration{{Slug: "x", Name: "X", Type: "text"}}, Clear: []string{"fields"}},

@@ -30,7 +30,7 @@ func describe(t *testing.T, b bundle, key string) *trackerv1.DescribeProjectResp
 }
 
 // keysOf answers the projects of a list.
-func keysOf(t *testing.T, ctx context.Context, b bundle, req *trackerv1.ListProjectsRequest) []string {
+func keysOf(ctx context.Context, t *testing.T, b bundle, req *trackerv1.ListProjectsRequest) []string {
 	t.Helper()
 	res, err := b.client.ListProjects(ctx, req)
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func keysOf(t *testing.T, ctx context.Context, b bundle, req *trackerv1.ListProj
 	for _, p := range res.GetProjects() {
 		keys = append(keys, p.GetKey())
 	}
-	require.Equal(t, int(res.GetTotal()), len(keys))
+	require.Len(t, keys, int(res.GetTotal()))
 	return keys
 }
 
@@ -81,9 +81,9 @@ func TestOnlyAPersonArchivesAProject(t *testing.T) {
 	settle(person(t.Context(), "ines"), t, b, &trackerv1.WriteProjectRequest{Project: "OPS", Archived: proto.Bool(true)})
 	_, err = b.client.CreateWorkItem(seat(t.Context(), "ops-lead"), &trackerv1.CreateWorkItemRequest{Title: "late"})
 	refusal(t, err, fault.Invalid, "project")
-	require.Equal(t, []string{"SHOP"}, keysOf(t, operator(t.Context()), b, &trackerv1.ListProjectsRequest{}))
-	require.Equal(t, []string{"OPS"}, keysOf(t, operator(t.Context()), b, &trackerv1.ListProjectsRequest{ArchivedOnly: true}))
-	require.Equal(t, []string{"OPS", "SHOP"}, keysOf(t, operator(t.Context()), b, &trackerv1.ListProjectsRequest{Archived: true}))
+	require.Equal(t, []string{"SHOP"}, keysOf(operator(t.Context()), t, b, &trackerv1.ListProjectsRequest{}))
+	require.Equal(t, []string{"OPS"}, keysOf(operator(t.Context()), t, b, &trackerv1.ListProjectsRequest{ArchivedOnly: true}))
+	require.Equal(t, []string{"OPS", "SHOP"}, keysOf(operator(t.Context()), t, b, &trackerv1.ListProjectsRequest{Archived: true}))
 	listed, err := b.client.ListProjects(operator(t.Context()), &trackerv1.ListProjectsRequest{Q: "nothing"})
 	require.NoError(t, err)
 	require.Equal(t, int32(1), listed.GetCensus().GetActive())
@@ -95,7 +95,7 @@ func TestOnlyAPersonArchivesAProject(t *testing.T) {
 func TestBothHalvesAnswerAReceiptAndTheJoinedOneIsTheLatest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	req := &trackerv1.WriteProjectRequest{TagsAdd: []*trackerv1.NewLabel{{Slug: "Back End"}, {Slug: "bakc-end"}}, TargetDate: proto.String("2026-12-24")}
+	req := &trackerv1.WriteProjectRequest{TagsAdd: []*trackerv1.NewLabel{{Slug: "Back End"}, {Slug: "backk-end"}}, TargetDate: proto.String("2026-12-24")}
 	ctx := rpc.WithOperation(seat(t.Context(), "ops-lead"), "op-1")
 	res := settle(ctx, t, b, req)
 	require.Equal(t, "applied", res.GetOutcome())
@@ -214,7 +214,7 @@ func TestLabelsBeyondWhatAnAnswerHoldsAreCounted(t *testing.T) {
 	}
 	res := describe(t, b, "OPS")
 	require.Equal(t, int32(512), res.GetLabelsTotal())
-	require.Positive(t, len(res.GetLabels()))
+	require.NotEmpty(t, res.GetLabels())
 	require.Less(t, len(res.GetLabels()), 512)
 	_, err := b.client.WriteProject(seat(t.Context(), "ops-lead"), &trackerv1.WriteProjectRequest{TagsAdd: []*trackerv1.NewLabel{{Slug: "more"}}})
 	require.Contains(t, refusal(t, err, fault.Invalid, "tags_add").Message, "512")
@@ -234,7 +234,7 @@ func TestProjectsAreSortedWithMissingValuesLastBothWays(t *testing.T) {
 		"unit": {"BBB", "OPS", "SHOP", "AAA"}, "-unit": {"SHOP", "OPS", "BBB", "AAA"},
 		"-todo": {"OPS", "AAA", "BBB", "SHOP"}, "last_change": {"OPS", "AAA", "BBB", "SHOP"}, "-last_change": {"OPS", "AAA", "BBB", "SHOP"},
 	} {
-		require.Equal(t, keys, keysOf(t, ctx, b, &trackerv1.ListProjectsRequest{Sort: sort}), sort)
+		require.Equal(t, keys, keysOf(ctx, t, b, &trackerv1.ListProjectsRequest{Sort: sort}), sort)
 	}
 	_, err = b.client.ListProjects(ctx, &trackerv1.ListProjectsRequest{Sort: "colour"})
 	require.Contains(t, refusal(t, err, fault.Invalid, "sort").Message, "last_change")
@@ -245,10 +245,10 @@ func TestProjectsAreFoundByKeyNamePurposeAndUnit(t *testing.T) {
 	b := setup(t)
 	ctx := operator(t.Context())
 	for q, keys := range map[string][]string{"op": {"OPS", "SHOP"}, "operat": {"OPS"}, "SHOP FLOOR": {"OPS"}, "%": nil, "_": nil} {
-		require.Equal(t, keys, keysOf(t, ctx, b, &trackerv1.ListProjectsRequest{Q: q}), q)
+		require.Equal(t, keys, keysOf(ctx, t, b, &trackerv1.ListProjectsRequest{Q: q}), q)
 	}
 	for unit, keys := range map[string][]string{"operations": {"OPS"}, "OPERATIONS": {"OPS"}, "Shop": {"SHOP"}, "sales": nil} {
-		require.Equal(t, keys, keysOf(t, ctx, b, &trackerv1.ListProjectsRequest{Unit: unit}), unit)
+		require.Equal(t, keys, keysOf(ctx, t, b, &trackerv1.ListProjectsRequest{Unit: unit}), unit)
 	}
 }
 

@@ -97,13 +97,14 @@ func describeFields(res *trackerv1.DescribeProjectResponse, set field.Set) {
 // taken for all of it; labels are said to be cut.
 func describeLists(res *trackerv1.DescribeProjectResponse, c store.Catalogue, set field.Set) {
 	room := newRoom(res) - moreLabels
+	full := false
 	for _, l := range c.Labels {
 		if l.Archived {
 			continue
 		}
 		res.LabelsTotal++
 		shown := convert.Label(l)
-		if int(res.LabelsTotal) == len(res.Labels)+1 && room.take(shown) {
+		if full = full || !room.take(shown); !full {
 			res.Labels = append(res.Labels, shown)
 		}
 	}

@@ -53,7 +53,7 @@ func (h *Handler) ListProjects(ctx context.Context, req *trackerv1.ListProjectsR
 		}
 		res.Projects = append(res.Projects, row)
 	}
-	res.Truncated = len(res.Projects) < int(listed.Total)
+	res.Truncated = len(res.GetProjects()) < int(listed.Total)
 	return res, nil
 }
 

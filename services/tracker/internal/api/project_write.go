@@ -125,8 +125,11 @@ func mayWrite(o *org.Org, by item.Actor, key string, req *trackerv1.WriteProject
 		name  string
 		given bool
 	}{
-		{"tags_rename", len(req.GetTagsRename()) > 0}, {"tags_archive", len(req.GetTagsArchive()) > 0}, {"fields", len(req.GetFields())+len(req.GetClear()) > 0},
-		{"default_assignee", req.DefaultAssignee != nil}, {"target_date", req.TargetDate != nil},
+		{"tags_rename", len(req.GetTagsRename()) > 0},
+		{"tags_archive", len(req.GetTagsArchive()) > 0},
+		{"fields", len(req.GetFields())+len(req.GetClear()) > 0},
+		{"default_assignee", req.DefaultAssignee != nil},
+		{"target_date", req.TargetDate != nil},
 	} {
 		if part.given {
 			return fault.New(fault.Forbidden, "%s of project %s is for its lead%s or a person: any seat may declare labels with tags_add", part.name, key, named(p.Lead)).

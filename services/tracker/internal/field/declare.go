@@ -171,8 +171,8 @@ func (d Declaration) valid(t Terms, path string) error {
 		return refuse("name", "the name of %s must have 1 to 128 bytes", d.Slug)
 	case d.Type == Rollup:
 		return refuse("type", "a rollup is refused: nothing computes it; a number can be set by hand")
-	case !slices.Contains(types, d.Type):
-		return refuse("type", "there is no type %q; there are %s", d.Type, strings.Join(types, ", "))
+	case !slices.Contains(types(), d.Type):
+		return refuse("type", "there is no type %q; there are %s", d.Type, strings.Join(types(), ", "))
 	case d.HideFromAgents && (d.Required || d.RequiredInSubtasks):
 		return refuse("hide_from_agents", "%s is demanded and hidden from agents, so no agent could file anything: take one away", d.Slug)
 	}
@@ -187,7 +187,10 @@ func (d Declaration) valid(t Terms, path string) error {
 	return d.offers(refuse)
 }
 
-var types = []string{Text, Textarea, Number, Date, Dropdown, Labels, Checkbox, URL, Email, Progress, Relationship, People}
+// types are those that can be declared.
+func types() []string {
+	return []string{Text, Textarea, Number, Date, Dropdown, Labels, Checkbox, URL, Email, Progress, Relationship, People}
+}
 
 type refusal func(setting, format string, args ...any) error
 

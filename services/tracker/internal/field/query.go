@@ -63,27 +63,28 @@ const (
 	Unset       Operator = "unset"
 )
 
-// admissible operators by kind; the first is meant where none is named.
-var admissible = map[Kind][]Operator{
-	Words:   {Eq, Ne, In, NotIn, Contains, NotContains, StartsWith, IsSet, Unset},
-	Amounts: {Eq, Ne, Lt, Lte, Gt, Gte, Range, In, NotIn, IsSet, Unset},
-	Days:    {Eq, Ne, Lt, Lte, Gt, Gte, Range, IsSet, Unset},
-	Choices: {Eq, Ne, In, NotIn, IsSet, Unset},
-	Truths:  {Eq, Ne, IsSet, Unset},
-	Marks:   {Eq, Ne, In, NotIn, IsSet, Unset},
-}
-
 // Operators answers what may be asked of the field; the first is meant where none is named. Only what takes several options can be asked
 // for some or all of them, and a textarea is too long to be equal to anything.
 func (d Declaration) Operators() []Operator {
-	switch {
-	case d.Type == Textarea:
+	if d.Type == Textarea {
 		return []Operator{Contains, NotContains, IsSet, Unset}
-	case d.Chosen() && d.several():
-		return []Operator{Any, All, None, IsSet, Unset}
-	default:
-		return admissible[d.Kind()]
 	}
+	switch d.Kind() {
+	case Words:
+		return []Operator{Eq, Ne, In, NotIn, Contains, NotContains, StartsWith, IsSet, Unset}
+	case Amounts:
+		return []Operator{Eq, Ne, Lt, Lte, Gt, Gte, Range, In, NotIn, IsSet, Unset}
+	case Days:
+		return []Operator{Eq, Ne, Lt, Lte, Gt, Gte, Range, IsSet, Unset}
+	case Truths:
+		return []Operator{Eq, Ne, IsSet, Unset}
+	case Choices:
+		if d.several() {
+			return []Operator{Any, All, None, IsSet, Unset}
+		}
+	case Marks:
+	}
+	return []Operator{Eq, Ne, In, NotIn, IsSet, Unset}
 }
 
 // Admit refuses an operator that the field does not have, naming those it has. argument is the one that it came in.

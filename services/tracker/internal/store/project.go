@@ -55,14 +55,29 @@ type ProjectFilter struct {
 	Unit *string
 	// Archived lets archived projects in; ArchivedOnly leaves all others out.
 	Archived, ArchivedOnly bool
-	// Sort is one of ProjectSorts; `-` before it reverses.
+	// Sort is one of key, name, unit, todo, active, done, closed, last_change and target; `-` before it reverses.
 	Sort string
 }
 
-// projectSorts are the columns that lists of projects are sorted by. What has no value comes last both ways.
-var projectSorts = map[string]string{
-	"key": "key", "name": "nullif(name, '')", "unit": "nullif(unit, '')", "todo": "todo", "active": "active", "done": "done", "closed": "closed",
-	"last_change": "last_change_at", "target": "target_date",
+// projectSort answers what lists of projects are sorted by. What has no value comes last both ways.
+func projectSort(sort string) (string, error) {
+	name, reversed := strings.CutPrefix(sort, "-")
+	column := name
+	switch name {
+	case "key", "todo", "active", "done", "closed":
+	case "name", "unit":
+		column = "nullif(" + name + ", '')"
+	case "last_change":
+		column = "last_change_at"
+	case "target":
+		column = "target_date"
+	default:
+		return "", fmt.Errorf("projects cannot be sorted by %q", sort)
+	}
+	if reversed {
+		return column + " desc nulls last, key", nil
+	}
+	return column + " asc nulls last, key", nil
 }
 
 // Projects is a list of projects.
@@ -96,14 +111,9 @@ const fittingProjects = ` where ($1 = '' or key ilike $1 or name ilike $1 or pur
 
 // ListProjects answers at most limit projects.
 func (s *Store) ListProjects(ctx context.Context, f ProjectFilter, limit int) (Projects, error) {
-	name, reversed := strings.CutPrefix(f.Sort, "-")
-	column, ok := projectSorts[name]
-	if !ok {
-		return Projects{}, fmt.Errorf("projects cannot be sorted by %q", f.Sort)
-	}
-	direction := "asc"
-	if reversed {
-		direction = "desc"
+	order, err := projectSort(f.Sort)
+	if err != nil {
+		return Projects{}, err
 	}
 	pattern := ""
 	if f.Q != "" {
@@ -112,8 +122,8 @@ func (s *Store) ListProjects(ctx context.Context, f ProjectFilter, limit int) (P
 	args := []any{pattern, f.Unit, f.Archived, f.ArchivedOnly}
 	var out Projects
 	batch := &pgx.Batch{}
-	batch.Queue(fmt.Sprintf(`select %s from projects join project_facts on project = key%s order by %s %s nulls last, key limit %d`,
-		projectColumns, fittingProjects, column, direction, limit), args...).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(fmt.Sprintf(`select %s from projects join project_facts on project = key%s order by %s limit %d`,
+		projectColumns, fittingProjects, order, limit), args...).Query(func(rows pgx.Rows) (err error) {
 		out.Projects, err = pgx.CollectRows(rows, scanProject)
 		return err
 	})

@@ -66,8 +66,8 @@ func TestArchivedTypesTakeNoNewWork(t *testing.T) {
 
 func TestAnUnknownTypeIsRefusedWithTheNearestOrAllOfThem(t *testing.T) {
 	t.Parallel()
-	_, err := worktype.Effective(nil).Check("type", "stroy", "")
-	require.Contains(t, refused(t, err, "type"), "did you mean story?")
+	_, err := worktype.Effective(nil).Check("type", "milstone", "")
+	require.Contains(t, refused(t, err, "type"), "did you mean milestone?")
 	_, err = worktype.Effective(nil).Check("type", "incident", "")
 	require.Contains(t, refused(t, err, "type"), "task, bug, epic")
 }
