@@ -38,12 +38,12 @@ func Encode(e store.Event) (outbox.Message, error) {
 		body.Fact = &trackerv1.ItemEvent_ItemPurged{ItemPurged: &trackerv1.ItemPurged{
 			ItemId: e.Item.ID.String(), Key: e.Item.Key(), Project: e.Item.Project, Change: change, Routing: bare(e),
 		}}
+	case e.Change.Kind == "created":
+		body.Fact = &trackerv1.ItemEvent_ItemCreated{ItemCreated: &trackerv1.ItemCreated{Item: item, Change: change, Routing: routing}}
 	case e.Comment != nil:
 		body.Fact = &trackerv1.ItemEvent_ItemCommented{ItemCommented: &trackerv1.ItemCommented{
 			Item: item, Comment: convert.Comment(e.Comment), Change: change, Routing: routing,
 		}}
-	case e.Change.Kind == "created":
-		body.Fact = &trackerv1.ItemEvent_ItemCreated{ItemCreated: &trackerv1.ItemCreated{Item: item, Change: change, Routing: routing}}
 	default:
 		body.Fact = &trackerv1.ItemEvent_ItemUpdated{ItemUpdated: &trackerv1.ItemUpdated{Item: item, Change: change, Routing: routing}}
 	}

@@ -1,6 +1,9 @@
 package item
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Change is one row of history.
 type Change struct {
@@ -35,6 +38,14 @@ func New(i *Item, by Actor, now time.Time) Change {
 	c := i.change("created", by, now)
 	c.Fields = Describe(&Item{Priority: priorities[0]}, i)
 	return c
+}
+
+// Related adds what other packages know of a change: custom fields, and relations by name.
+func (c *Change) Related(values *Values, relations map[string]Field) {
+	if values != nil {
+		c.Fields["fields"] = values.Described
+	}
+	maps.Copy(c.Fields, relations)
 }
 
 // Remark answers the change that a comment is. A comment does not move the version: it says something about the item and

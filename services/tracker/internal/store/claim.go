@@ -107,9 +107,15 @@ func blocked(ctx context.Context, q querier, id uuid.UUID) (waits bool, err erro
 // queueClaim writes the claim of an item and nothing else of it.
 func queueClaim(batch *pgx.Batch, i *item.Item) {
 	var holder, kind string
-	var until *time.Time
 	if i.Claim != nil {
-		holder, kind, until = i.Claim.Holder, i.Claim.Kind, &i.Claim.Until
+		holder, kind = i.Claim.Holder, i.Claim.Kind
 	}
-	batch.Queue(`update items set claim_holder = $2, claim_kind = $3, claim_until = $4 where id = $1`, i.ID, holder, kind, until)
+	batch.Queue(`update items set claim_holder = $2, claim_kind = $3, claim_until = $4 where id = $1`, i.ID, holder, kind, claimedUntil(i))
+}
+
+func claimedUntil(i *item.Item) *time.Time {
+	if i.Claim == nil {
+		return nil
+	}
+	return &i.Claim.Until
 }

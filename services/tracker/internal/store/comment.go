@@ -93,8 +93,8 @@ func promised(question *Comment) wake.Promise {
 
 // queueRemark writes what a comment changes of an item.
 func queueRemark(batch *pgx.Batch, i *item.Item) {
-	batch.Queue(`update items set updated_at = $2, watchers = $3, reassignments = $4, open_asks = $5 where id = $1`,
-		i.ID, i.UpdatedAt, set(i.Watchers), i.Reassignments, i.OpenAsks)
+	batch.Queue(`update items set updated_at = $2, watchers = $3, reassignments = $4, open_asks = $5, claim_until = $6 where id = $1`,
+		i.ID, i.UpdatedAt, set(i.Watchers), i.Reassignments, i.OpenAsks, claimedUntil(i))
 }
 
 // queueComment writes a comment, with what it asks.

@@ -28,9 +28,9 @@ type held struct {
 	Before *item.Item
 	// Position is the write's place in the order of writes, drawn when the row was locked.
 	Position ops.Position
-	// Lead leads the project's unit; Archived is the project's.
-	Lead     string
-	Archived bool
+	// Unit owns the project, and Lead leads it; Archived is the project's.
+	Unit, Lead string
+	Archived   bool
 	// ParentAssignee has the item that this one is part of.
 	ParentAssignee string
 }
@@ -50,7 +50,7 @@ const lockItem = `with i as materialized (select * from items where id = (
 const lockItemByID = `with i as materialized (select * from items where id = $1 for no key update)
 	` + lockedItem
 
-const lockedItem = `select ` + columns + `, i.body, p.lead, p.archived, coalesce((select assignee from items where id = i.parent), ''), nextval('positions')
+const lockedItem = `select ` + columns + `, i.body, p.unit, p.lead, p.archived, coalesce((select assignee from items where id = i.parent), ''), nextval('positions')
 	from i join projects p on p.key = i.project`
 
 // lock locks an item for a change and draws the change's place in the order of writes, in that order. An item in the trash is
@@ -76,7 +76,7 @@ func lockAny(ctx context.Context, tx pgx.Tx, name string) (*held, error) {
 	h := &held{}
 	var body string
 	var sequence int64
-	i, err := scan(row, &body, &h.Lead, &h.Archived, &h.ParentAssignee, &sequence)
+	i, err := scan(row, &body, &h.Unit, &h.Lead, &h.Archived, &h.ParentAssignee, &sequence)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, noItem(name)
 	}

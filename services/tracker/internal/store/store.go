@@ -99,3 +99,11 @@ func Open(ctx context.Context, pool *pgxpool.Pool, encode Encoder, relay func())
 func position(sequence int64) ops.Position {
 	return ops.Position{Service: "tracker", Epoch: epoch, Sequence: sequence}
 }
+
+// written wakes the relay after a commit that may have appended.
+func (s *Store) written(replayed bool, err error) error {
+	if err == nil && !replayed {
+		s.relay()
+	}
+	return err
+}
