@@ -16,6 +16,9 @@ type Colleagues interface {
 	LookupColleague(ctx context.Context, request *companyv1.LookupColleagueRequest) (*companyv1.LookupColleagueResponse, error)
 }
 
+// reasonNobody is the reason of the refusal of a text that fits no colleague.
+const reasonNobody = "NO_SUCH_COLLEAGUE"
+
 // colleague answers the handle that a text names, so that nothing is ever stored under a name nobody has. A handle is known at once;
 // a role name or a contact id is looked up. argument is the one that the text came in.
 func (h *Handler) colleague(ctx context.Context, o *org.Org, argument, text string) (string, error) {
@@ -26,7 +29,8 @@ func (h *Handler) colleague(ctx context.Context, o *org.Org, argument, text stri
 	response, err := h.Colleagues.LookupColleague(ctx, &companyv1.LookupColleagueRequest{Query: handle})
 	if err != nil {
 		if f := rpc.FromError(err); f.Class == fault.NotFound || f.Class == fault.Invalid {
-			return "", fault.New(fault.Invalid, "%s names nobody: there is no colleague %q; there are %s", argument, text, strings.Join(o.Handles(), ", ")).WithField(argument)
+			return "", fault.New(fault.Invalid, "%s names nobody: there is no colleague %q; there are %s", argument, text, strings.Join(o.Handles(), ", ")).
+				WithField(argument).WithReason(reasonNobody)
 		}
 		return "", fault.New(fault.Unavailable, "cannot look up %q now: %s", text, "the company service does not answer").WithField(argument).WithCause(err)
 	}

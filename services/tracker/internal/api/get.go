@@ -12,6 +12,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/page"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/convert"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/field"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
@@ -25,7 +26,7 @@ const (
 
 // GetWorkItem implements the contract.
 func (h *Handler) GetWorkItem(ctx context.Context, req *trackerv1.GetWorkItemRequest) (*trackerv1.GetWorkItemResponse, error) {
-	o, _, err := h.caller(ctx)
+	o, by, err := h.caller(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +54,13 @@ func (h *Handler) GetWorkItem(ctx context.Context, req *trackerv1.GetWorkItemReq
 		return nil, err
 	}
 	for _, e := range w.History {
-		res.History = append(res.History, convert.Change(e))
+		res.History = append(res.History, changeFor(by, e, w.Catalogue))
 	}
 	for _, l := range w.Links {
 		res.Links = append(res.Links, convert.Link(l))
+	}
+	if parts.Fields {
+		customFields(by, w, res)
 	}
 	res.Keys = itemNames(w.Keys)
 	return res, h.readable(req, res)
@@ -148,4 +152,16 @@ func fieldOf(argument string, err error) error {
 		return f.WithField(argument)
 	}
 	return err
+}
+
+// customFields answers the item's custom fields, as the caller may see them.
+func customFields(by item.Actor, w *store.Whole, res *trackerv1.GetWorkItemResponse) {
+	set := w.Catalogue.Fields(field.Scope{Type: w.Type, Subtask: w.Parent != nil})
+	if by.Kind == "agent" {
+		set = set.ForAgents()
+	}
+	for _, r := range set.Read(w.Item.Fields) {
+		res.Fields = append(res.Fields, convert.ItemField(r))
+	}
+	res.Item.Fields = convert.BySlug(set.BySlug(w.Item.Fields))
 }

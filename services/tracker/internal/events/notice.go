@@ -48,7 +48,7 @@ func told(fact *notificationv1.ChangeNotified) (store.Told, error) {
 	if err != nil || at.Service != "tracker" {
 		return store.Told{}, fault.New(fault.Invalid, "The position %q is no place in the tracker's order of writes.", fact.GetPosition()).WithCause(err)
 	}
-	t := store.Told{Position: at, Quiet: fact.GetQuiet()}
+	t := store.Told{Position: at}
 	for _, n := range fact.GetNotices() {
 		id, err := uuid.Parse(n.GetItemId())
 		if err != nil {
@@ -61,8 +61,7 @@ func told(fact *notificationv1.ChangeNotified) (store.Told, error) {
 		if comment, err := uuid.Parse(n.GetCommentId()); err == nil {
 			notice.CommentID = &comment
 		}
-		t.Notices, t.Handles = append(t.Notices, notice), append(t.Handles, n.GetPerson())
+		t.Notices = append(t.Notices, notice)
 	}
-	t.Handles = append(t.Handles, fact.GetWoken()...)
 	return t, nil
 }

@@ -27,21 +27,16 @@ type Notice struct {
 	OccurredAt time.Time
 }
 
-// Told says whom a change was told to.
+// Told says that it is settled whom a change is told to, and which people are among them.
 type Told struct {
 	Position ops.Position
-	// Handles are of people and of agents.
-	Handles []string
-	// Quiet is why nobody was.
-	Quiet   string
-	Notices []Notice
+	Notices  []Notice
 }
 
 // TakeTold keeps whom a change was told to, in the transaction that takes the fact in. The same fact again changes nothing.
 func TakeTold(ctx context.Context, tx pgx.Tx, t Told) error {
 	batch := &pgx.Batch{}
-	batch.Queue(`insert into told (position, handles, quiet) values ($1, $2, $3) on conflict (position) do update set handles = excluded.handles, quiet = excluded.quiet`,
-		t.Position.Sequence, set(t.Handles), t.Quiet)
+	batch.Queue(`insert into told (position) values ($1) on conflict do nothing`, t.Position.Sequence)
 	for _, n := range t.Notices {
 		batch.Queue(`insert into notices (person, position, item_id, item_key, title, reason, reasons, kind, actor, actor_kind, excerpt, comment_id, occurred_at)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,

@@ -32,6 +32,8 @@ type Whole struct {
 	Links    []Link
 	// Keys name the items that the item and its history name, by id.
 	Keys map[uuid.UUID]string
+	// Catalogue is what work of its project is made of; read with the fields and with the history.
+	Catalogue Catalogue
 }
 
 // WholeItem reads an item, in the trash or not, in two round trips.
@@ -64,6 +66,13 @@ func (s *Store) WholeItem(ctx context.Context, name string, p Parts) (*Whole, er
 	}
 	if p.Subtasks {
 		queueRows(rest, &w.Subtasks, scanKey, `select project, number from items where parent = $1 and removed_at is null order by number limit $2`, w.ID, subtasksShown)
+	}
+	if p.Fields || p.History {
+		rest.Queue(selectCatalogue+` where p.key = $1`, w.Project).Query(func(rows pgx.Rows) error {
+			all, err := collectCatalogues(rows)
+			w.Catalogue = all[w.Project]
+			return err
+		})
 	}
 	if err := moment.last(ctx, rest); err != nil {
 		return nil, err

@@ -46,10 +46,6 @@ create index notices_occurred_at_idx on notices (occurred_at);
 -- Changes of items of which it is settled who is told.
 create table told (
     position bigint primary key,
-    -- Handles of people and of agents.
-    handles text[] not null default '{}',
-    -- Why nobody was; empty when somebody was.
-    quiet text not null default '',
     settled_at timestamptz not null default now()
 );
 create index told_settled_at_idx on told (settled_at);
