@@ -29,7 +29,7 @@ func (h *Handler) ListDeadLetters(ctx context.Context, req *notificationv1.ListD
 	if err != nil {
 		return nil, err
 	}
-	res := &notificationv1.ListDeadLettersResponse{}
+	letters := make([]*notificationv1.DeadLetter, 0, len(webhooks)+len(events))
 	for _, d := range webhooks {
 		letter := &notificationv1.DeadLetter{
 			DeadLetterId: strconv.FormatInt(d.ID, 10), Topic: "webhooks/" + d.Source, Key: d.Key, Reason: d.Reason,
@@ -38,7 +38,7 @@ func (h *Handler) ListDeadLetters(ctx context.Context, req *notificationv1.ListD
 		if d.RedrivenAt != nil {
 			letter.RedriveTime = timestamppb.New(*d.RedrivenAt)
 		}
-		res.DeadLetters = append(res.DeadLetters, letter)
+		letters = append(letters, letter)
 	}
 	for _, d := range events {
 		letter := &notificationv1.DeadLetter{
@@ -48,13 +48,12 @@ func (h *Handler) ListDeadLetters(ctx context.Context, req *notificationv1.ListD
 		if d.RedrivenAt != nil {
 			letter.RedriveTime = timestamppb.New(*d.RedrivenAt)
 		}
-		res.DeadLetters = append(res.DeadLetters, letter)
+		letters = append(letters, letter)
 	}
-	slices.SortStableFunc(res.DeadLetters, func(a, b *notificationv1.DeadLetter) int {
+	slices.SortStableFunc(letters, func(a, b *notificationv1.DeadLetter) int {
 		return b.GetCreateTime().AsTime().Compare(a.GetCreateTime().AsTime())
 	})
-	res.DeadLetters = res.DeadLetters[:min(len(res.DeadLetters), limit)]
-	return res, nil
+	return &notificationv1.ListDeadLettersResponse{DeadLetters: letters[:min(len(letters), limit)]}, nil
 }
 
 // RedriveDeadLetters processes dead letters again, now: webhooks are routed, events are told.

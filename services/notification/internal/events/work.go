@@ -66,12 +66,14 @@ func (w *Work) Tell(ctx context.Context, tx pgx.Tx, m bus.Message) error {
 		},
 		MaxWakes: w.MaxWakes, At: w.Now().Truncate(time.Microsecond), // as Postgres keeps it
 	}
-	if c.Machine() && len(c.Concerns) > 0 {
+	outcome := work.Decide(c, telling)
+	if c.Machine() && len(outcome.Deliveries) > 0 {
+		// Only now does it matter how often programs have woken those seats.
 		if telling.Wakes, err = w.Store.Wakes(ctx, tx, c.Conversations(), telling.At.Add(-w.Window)); err != nil {
 			return err
 		}
+		outcome = work.Decide(c, telling)
 	}
-	outcome := work.Decide(c, telling)
 	return w.Store.SettleWork(ctx, tx, c, &outcome, telling.At)
 }
 
