@@ -313,7 +313,7 @@ type ImportWorkItemsRequest struct {
 	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// Where the items come from, such as `github:acme/shop`.
 	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
-	// At most 200.
+	// At most 200. Each is checked by itself: what is wrong with one refuses that one.
 	Items []*ImportedItem `protobuf:"bytes,3,rep,name=items,proto3" json:"items,omitempty"`
 	// Check and write nothing.
 	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
@@ -556,12 +556,13 @@ const file_bullpen_tracker_v1_import_proto_rawDesc = "" +
 	"\x06author\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\xc8\x01R\x06author\x12\x1f\n" +
 	"\x04body\x18\x02 \x01(\tB\v\xbaH\br\x06\x10\x01(\x80\x80\x02R\x04body\x12;\n" +
 	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\xbf\x01\n" +
+	"createTime\"\xc4\x01\n" +
 	"\x16ImportWorkItemsRequest\x12#\n" +
 	"\aproject\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18 R\aproject\x12\"\n" +
 	"\x06source\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\x01R\x06source\x12C\n" +
-	"\x05items\x18\x03 \x03(\v2 .bullpen.tracker.v1.ImportedItemB\v\xbaH\b\x92\x01\x05\b\x01\x10\xc8\x01R\x05items\x12\x17\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\x01R\x06source\x12H\n" +
+	"\x05items\x18\x03 \x03(\v2 .bullpen.tracker.v1.ImportedItemB\x10\xbaH\r\x92\x01\n" +
+	"\b\x01\x10\xc8\x01\"\x03\xd8\x01\x03R\x05items\x12\x17\n" +
 	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"q\n" +
 	"\x17ImportWorkItemsResponse\x12:\n" +
 	"\aresults\x18\x01 \x03(\v2 .bullpen.tracker.v1.ImportResultR\aresults\x12\x1a\n" +
