@@ -11,10 +11,13 @@ import (
 type Config struct {
 	// S3 says where files' bytes go; without an endpoint they stand in Postgres.
 	S3 object.S3Options
+	// SearchDir keeps the search index; empty for a folder that goes with the process.
+	SearchDir string
 }
 
 // RegisterFlags adds the settings to fs.
 func (c *Config) RegisterFlags(prefix string, fs *flag.FlagSet) {
+	fs.StringVar(&c.SearchDir, prefix+"search-dir", "", "Folder for the search index, one for each process, so that a start does not have to build it. Empty for a temporary one. What is in it is derived and may be deleted when the process is down.")
 	fs.StringVar(&c.S3.Endpoint, prefix+"s3-endpoint", "", "Address of an S3-compatible store that keeps the content of projects' files, such as https://s3.eu-west-1.amazonaws.com. Empty to keep it in Postgres.")
 	fs.StringVar(&c.S3.Bucket, prefix+"s3-bucket", "", "Bucket for files, which must be there.")
 	fs.StringVar(&c.S3.Prefix, prefix+"s3-prefix", "", "What the key of every object begins with, such as bullpen/.")

@@ -9,6 +9,7 @@ package tracker
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -31,6 +32,7 @@ import (
 	"github.com/bullpenhq/bullpen/services/tracker/internal/events"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/object"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/search"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
 )
 
@@ -78,6 +80,7 @@ type Service struct {
 	relay   *outbox.Relay
 	org     *follow.Follower[*org.Org]
 	objects object.Store
+	search  *search.Index
 	handler *api.Handler
 }
 
@@ -86,17 +89,26 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 	s := &Service{deps: d}
 	s.relay = outbox.NewRelay(d.Pool, d.Bus, outbox.RelayOptions{Source: "/bullpen/tracker", Log: d.Log, Metrics: d.Metrics, Now: d.Now})
 	var err error
-	if s.store, err = store.Open(ctx, d.Pool, events.Encode, s.relay.Wake); err != nil {
+	if s.store, err = store.Open(ctx, d.Pool, events.Encode, s.committed); err != nil {
 		return nil, err
 	}
+	s.search = search.New(search.Options{Source: s.store.Index(), Dir: d.Config.SearchDir, Log: d.Log, Now: d.Now})
 	s.org = follow.New(follow.Options[*org.Org]{
 		Bus: d.Bus, Topic: events.CompanyTopic, Group: "tracker-follow-" + d.Node, Load: s.loadOrg, Log: d.Log,
 	})
 	if s.objects, err = openObjects(d); err != nil {
 		return nil, err
 	}
-	s.handler = &api.Handler{Objects: s.objects, Store: s.store, Org: s.org.Current, Colleagues: d.Company, Now: d.Now}
+	s.handler = &api.Handler{
+		Objects: s.objects, Store: s.store, Org: s.org.Current, Colleagues: d.Company, Now: d.Now, Search: s.search, Lagging: s.search.Lagging,
+	}
 	return s, nil
+}
+
+// committed wakes whoever follows the writes.
+func (s *Service) committed() {
+	s.relay.Wake()
+	s.search.Wake()
 }
 
 // openObjects answers where files' bytes go.
@@ -136,19 +148,37 @@ func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.relay.Run(ctx) })
 	group.Go(func() error { return s.org.Run(ctx) })
+	group.Go(func() error { return s.search.Run(ctx) })
 	group.Go(func() error { return s.sweepObjects(ctx) })
 	group.Go(func() error { return ops.Retain(ctx, s.deps.Pool, s.deps.Log) })
 	return group.Wait()
 }
 
-// Ready implements [run.Readier]: without the company nothing can be served, without an active document nothing needs to be.
+// Ready implements [run.Readier]: without the company nothing can be served, without an active document nothing needs to be. Searches
+// alone wait for their index.
 func (s *Service) Ready(context.Context) []run.Condition {
+	return []run.Condition{s.companyReady(), s.searchReady()}
+}
+
+func (s *Service) companyReady() run.Condition {
 	switch current, loaded := s.org.Current(); {
 	case !loaded:
-		return []run.Condition{{Name: "company", Blocking: true, Detail: "the company service has not answered yet"}}
+		return run.Condition{Name: "company", Blocking: true, Detail: "the company service has not answered yet"}
 	case current == nil:
-		return []run.Condition{{Name: "company", Detail: "no company document is active: apply one with -company.document, or put one with the API"}}
+		return run.Condition{Name: "company", Detail: "no company document is active: apply one with -company.document, or put one with the API"}
 	default:
-		return []run.Condition{{Name: "company", OK: true}}
+		return run.Condition{Name: "company", OK: true}
+	}
+}
+
+func (s *Service) searchReady() run.Condition {
+	progress := s.search.Progress()
+	switch {
+	case !progress.Built:
+		return run.Condition{Name: "search", Detail: fmt.Sprintf("the search index is being built: %d of about %d items; searches are refused until then", progress.Read, max(progress.Items, progress.Read))}
+	case s.search.Lagging():
+		return run.Condition{Name: "search", Detail: "the search index is more than 5 seconds behind the writes, and searches say so"}
+	default:
+		return run.Condition{Name: "search", OK: true}
 	}
 }

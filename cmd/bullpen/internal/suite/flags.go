@@ -6,6 +6,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/run"
 	"github.com/bullpenhq/bullpen/services/company"
 	"github.com/bullpenhq/bullpen/services/mcphost"
+	"github.com/bullpenhq/bullpen/services/tracker"
 )
 
 // NewFlags makes the flags of a program that runs every service.
@@ -20,6 +21,12 @@ func Company(o run.Options) *company.Config {
 // McpHost answers the settings of the host of MCP servers among a process's.
 func McpHost(o run.Options) *mcphost.Config {
 	settings, _ := o.Configs[mcphost.Module.Name].(*mcphost.Config)
+	return settings
+}
+
+// Tracker answers the settings of the work tracker among a process's.
+func Tracker(o run.Options) *tracker.Config {
+	settings, _ := o.Configs[tracker.Module.Name].(*tracker.Config)
 	return settings
 }
 

@@ -4,7 +4,7 @@
 // container; what differs is what stands behind their hosts: an embedded broker that keeps its records in the data directory,
 // a supervised local Postgres, and calls that stay in the process.
 //
-//	data directory: postgres/  broker/  keys/{principal,sealing,tokens}  endpoint.json  lock
+//	data directory: postgres/  broker/  search/  keys/{principal,sealing,tokens}  endpoint.json  lock
 package suite
 
 import (
@@ -60,6 +60,9 @@ func Start(ctx context.Context, o Options) (*Suite, error) {
 	}
 	if err := s.backing(ctx, &o.Run); err != nil {
 		return nil, errors.Join(err, s.stop(o.Run.Telemetry.Log))
+	}
+	if settings := Tracker(o.Run); settings != nil && settings.SearchDir == "" {
+		settings.SearchDir = filepath.Join(o.DataDir, "search")
 	}
 	s.Brokers, s.Database, s.Keys = o.Run.Brokers, o.Run.DatabaseURL, o.Run.PrincipalKeys
 	process, err := run.Start(ctx, o.Run)

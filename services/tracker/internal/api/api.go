@@ -15,6 +15,7 @@ import (
 	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/object"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/search"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
 )
 
@@ -31,6 +32,8 @@ type Handler struct {
 	Objects object.Store
 	// Lagging reports whether searches are more than 5 s behind the writes; nil when nothing can lag.
 	Lagging func() bool
+	// Search is the index that items are found in by their words.
+	Search *search.Index
 }
 
 var _ trackerv1connect.TrackerServiceHandler = (*Handler)(nil)

@@ -52,7 +52,9 @@ type part struct {
 // origin is told from others by its address, so it must not be empty.
 type origin struct{ _ byte }
 
-func newPart(s *segment.Segment, file string) *part { return &part{segment: s, file: file, origin: new(origin)} }
+func newPart(s *segment.Segment, file string) *part {
+	return &part{segment: s, file: file, origin: new(origin)}
+}
 
 func (p *part) alive(doc int) bool { return p.removed == nil || p.removed[doc>>6]&(1<<(doc&63)) == 0 }
 

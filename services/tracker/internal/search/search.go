@@ -171,15 +171,20 @@ func (x *Index) Fresh(ctx context.Context) (behind int, err error) {
 	if ctx.Err() != nil {
 		return -1, ctx.Err()
 	}
-	behind, failed := x.options.Source.Behind(ctx, *x.cursor.Load(), maxBehind)
+	counting, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	behind, failed := x.options.Source.Behind(counting, *x.cursor.Load(), maxBehind)
 	if failed != nil {
 		behind = -1
 	}
 	return behind, err
 }
 
-// maxBehind is where counting what is missing ends.
-const maxBehind = 10_000
+// Where counting what is missing ends.
+const (
+	maxBehind = 10_000
+	countTime = time.Second
+)
 
 // Search answers what the index has now. ErrBuilding as long as it is being built: what it has then says nothing.
 func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
