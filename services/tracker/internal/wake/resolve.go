@@ -40,6 +40,8 @@ func Resolve(f Facts) []Concern {
 	case f.Change.Kind == "purged":
 		r.add(f.ProjectLead, Purged, false) // nobody else: even that it was there is not told
 		return r.concerns
+	case f.Change.Kind == "imported":
+		return nil // it brings what happened elsewhere, long ago
 	case f.After == nil:
 		r.prioritised(f)
 		return r.concerns

@@ -226,6 +226,16 @@ func TestWhomAChangeConcerns(t *testing.T) {
 			facts("tags", ops, func(i *item.Item) { i.Labels = []string{"urgent"} }),
 			[]string{},
 		},
+		"an import concerns nobody, whatever it brings": {
+			func() wake.Facts {
+				f := facts("imported", ines, func(i *item.Item) {
+					i.Checklists = []item.Checklist{{ID: "l", Items: []item.Step{{ID: "1", Assignee: "tom"}}}}
+				})
+				f.Before = nil
+				return f
+			}(),
+			[]string{},
+		},
 		"a purge is told to the project's lead alone": {
 			facts("purged", ines, nothing),
 			[]string{"pat purged"},
