@@ -24,7 +24,7 @@ const (
 // it stands in a list change often and ask nobody for anything: those kinds, and any that is not here, are silent.
 func audienceOf(kind string) audience {
 	switch kind {
-	case "created", "status", "assignee", "fields", "comment", "relations", "routed", "moved", "reparented", "removed", "restored", "archived":
+	case "created", "status", "assignee", "fields", "comment", "relations", "routed", "moved", "reparented", "removed", "restored":
 		return everybody
 	case "collaborators", "checklist":
 		return holders
