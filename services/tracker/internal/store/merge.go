@@ -60,6 +60,9 @@ func (s *Store) MergeItem(ctx context.Context, op ops.Operation, result proto.Me
 		w.change(duplicate, duplicate.Merge(survivor.ID, m.By, m.At))
 		for _, n := range g.moving {
 			h := held[n.id]
+			if h == nil { // it keeps its depth, and what it hangs on
+				continue
+			}
 			h.Depth += g.shift
 			if *h.Parent == duplicate.ID {
 				w.change(h, h.Hang(item.Place{Parent: &survivor.ID, Depth: h.Depth}, m.By, m.At))
