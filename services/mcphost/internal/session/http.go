@@ -172,6 +172,7 @@ type httpLink struct {
 	renewing sync.Mutex
 	// listening is closed once the server has answered whether it has a stream for what it says by itself.
 	listening chan struct{}
+	streams   wire.Streams
 
 	mu       sync.Mutex
 	id       string // of the session, at the server
@@ -361,15 +362,6 @@ func (l *httpLink) document(c *call, body io.Reader) {
 		}
 	}
 	l.session.settle(c, reply{failure: err})
-}
-
-// refusalOf reads the body of a response that refuses.
-func refusalOf(r *http.Response) []byte {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxRefusal))
-	if err != nil {
-		return nil
-	}
-	return body
 }
 
 func (l *httpLink) suspect() {

@@ -57,23 +57,14 @@ func (l *sseLink) connect(r *http.Response) (*wire.Events, error) {
 		return nil, errors.New("it offers no stream of events")
 	}
 	events := wire.NewEvents(r.Body, maxMessage)
-	if err := l.find(events); err != nil {
-		events.Close()
-		return nil, err
-	}
-	return events, nil
-}
-
-// find reads up to the event that says where messages go.
-func (l *sseLink) find(events *wire.Events) error {
 	for {
 		e, err := events.Next()
 		if err != nil {
-			return fmt.Errorf("its stream ended before it said where messages go: %w", err)
+			return nil, fmt.Errorf("its stream ended before it said where messages go: %w", err)
 		}
 		if e.Name == "endpoint" {
 			l.to, err = l.endpoint(string(e.Data))
-			return err
+			return events, err
 		}
 	}
 }
@@ -92,7 +83,6 @@ func (l *sseLink) endpoint(text string) (string, error) {
 }
 
 func (l *sseLink) read(events *wire.Events) {
-	defer events.Close()
 	for {
 		e, err := events.Next()
 		if err != nil {

@@ -45,8 +45,11 @@ func (l *httpLink) stream(ctx context.Context, c *call, body io.Reader) {
 // events shows the session what a stream brings, until it ends or the call on it is settled. c is nil for a stream that belongs to
 // no call.
 func (l *httpLink) events(c *call, body io.Reader, from string) (last string, pause time.Duration, err error) {
-	events := wire.NewEvents(body, maxMessage)
-	defer events.Close()
+	l.streams.Read(body, maxMessage, func(events *wire.Events) { last, pause, err = l.drain(c, events, from) })
+	return last, pause, err
+}
+
+func (l *httpLink) drain(c *call, events *wire.Events, from string) (last string, pause time.Duration, err error) {
 	last, pause = from, pauseMin
 	for {
 		e, err := events.Next()
@@ -150,6 +153,15 @@ func (l *httpLink) listen(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// refusalOf reads the body of a response that refuses.
+func refusalOf(r *http.Response) []byte {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRefusal))
+	if err != nil {
+		return nil
+	}
+	return body
 }
 
 func bounds(d, least, most time.Duration) time.Duration { return max(least, min(d, most)) }

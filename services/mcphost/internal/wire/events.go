@@ -28,24 +28,29 @@ type Events struct {
 	retry  time.Duration
 }
 
-// readers are used again: a server answers every call with a stream of its own, and most of these have one short event.
-var readers = sync.Pool{New: func() any {
-	const buffer = 32 << 10
-	return bufio.NewReaderSize(nil, buffer)
-}}
+const eventsBuffer = 32 << 10
 
-// NewEvents reads events of at most most bytes. Close it.
+// NewEvents reads events of at most most bytes.
 func NewEvents(r io.Reader, most int) *Events {
-	reader, _ := readers.Get().(*bufio.Reader)
-	reader.Reset(r)
-	return &Events{reader: reader, most: most}
+	return &Events{reader: bufio.NewReaderSize(r, eventsBuffer), most: most}
 }
 
-// Close ends the reading; what was read stays valid.
-func (e *Events) Close() {
-	e.reader.Reset(nil)
-	readers.Put(e.reader)
-	e.reader = nil
+// Streams reads many streams with few buffers: a server answers every call with a stream of its own, and most of these have one short
+// event. The zero value is ready; safe for concurrent use.
+type Streams struct{ readers sync.Pool }
+
+// Read is [NewEvents] for as long as show takes. What was read stays valid.
+func (s *Streams) Read(r io.Reader, most int, show func(*Events)) {
+	reader, ok := s.readers.Get().(*bufio.Reader)
+	if !ok {
+		reader = bufio.NewReaderSize(nil, eventsBuffer)
+	}
+	reader.Reset(r)
+	events := &Events{reader: reader, most: most}
+	show(events)
+	events.reader = nil
+	reader.Reset(nil)
+	s.readers.Put(reader)
 }
 
 // ID answers the last event id so far, whether or not its event had data.

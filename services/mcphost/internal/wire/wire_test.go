@@ -115,15 +115,21 @@ func TestEventsAreReadHoweverTheyArrive(t *testing.T) {
 		_, err = e.Next()
 		require.ErrorIs(t, err, io.EOF)
 		require.Equal(t, "2", e.ID())
-		e.Close()
-		next := NewEvents(strings.NewReader("data: 2\n\n"), 100)
-		_, err = next.Next()
-		require.NoError(t, err, "nothing is left of the stream before")
-		next.Close()
-		require.Equal(t, []string{"/x", "{\"a\":\n1}"}, []string{string(first.Data), string(second.Data)}, "what was read stays")
 	}
-	e := NewEvents(strings.NewReader("data: "+strings.Repeat("x", 200<<10)+"\n\n"), 64<<10)
-	defer e.Close()
-	_, err := e.Next()
+	_, err := NewEvents(strings.NewReader("data: "+strings.Repeat("x", 200<<10)+"\n\n"), 64<<10).Next()
 	require.ErrorContains(t, err, "more than")
+}
+
+func TestStreamsShareBuffersAndNothingElse(t *testing.T) {
+	t.Parallel()
+	var streams Streams
+	var kept []Event
+	for _, text := range []string{"data: first\nid: 1\n\ndata: cut off", "data: second\n\n", "data: third\n\n"} {
+		streams.Read(strings.NewReader(text), 100, func(e *Events) {
+			event, err := e.Next()
+			require.NoError(t, err)
+			kept = append(kept, event)
+		})
+	}
+	require.Equal(t, []Event{{Data: []byte("first"), ID: "1"}, {Data: []byte("second")}, {Data: []byte("third")}}, kept)
 }

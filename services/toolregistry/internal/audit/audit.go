@@ -2,7 +2,7 @@
 //
 // A turn's calls are proven by the turn's journal, so their rows are written in batches behind the call's back:
 //
-//	Admit ── call ── Append ─► pending ── Run: every few ms, all that wait ─► one transaction
+//	Admit ── call ── Append ─► pending ── Run: every 20 ms, all that wait ─► one transaction
 //	  ▲                          │
 //	  └── waits while more than MaxPendingBytes pend
 //
