@@ -94,3 +94,47 @@ func TestMyWorkShowsThePrioritiesInTheirOrderAndOpenOnesAlone(t *testing.T) {
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-1", Status: proto.String("done")})
 	require.Equal(t, []string{"OPS-3", "OPS-2"}, keysIn(mine(t, b, member(t.Context(), "ines")).GetPriorities()))
 }
+
+func TestMyWorkShowsStepsThatAreTheCallersAndNotDone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key := file(t, b, "Steps").GetKey()
+	gesture := func(g *trackerv1.ChecklistGesture) { change(t, b, &trackerv1.UpdateWorkItemRequest{Item: key, Checklist: g}) }
+	gesture(&trackerv1.ChecklistGesture{Gesture: &trackerv1.ChecklistGesture_AddList{AddList: &trackerv1.AddChecklist{Name: "Setup", Items: []string{"nobody's"}}}})
+	for _, step := range []*trackerv1.AddChecklistItem{{Name: "one", Assignee: "designer"}, {Name: "two", Assignee: "ines"}, {Name: "three", Assignee: "designer"}} {
+		step.List = "Setup"
+		gesture(&trackerv1.ChecklistGesture{Gesture: &trackerv1.ChecklistGesture_AddItem{AddItem: step}})
+	}
+	steps := mine(t, b, seat(t.Context(), "designer")).GetChecklistItems()
+	require.Len(t, steps, 2)
+	require.Equal(t, "one", steps[0].GetName())
+	require.Equal(t, "three", steps[1].GetName())
+	require.Equal(t, "Setup", steps[0].GetList())
+	require.Equal(t, key, steps[0].GetItem())
+	gesture(&trackerv1.ChecklistGesture{Gesture: &trackerv1.ChecklistGesture_SetDone{SetDone: &trackerv1.SetChecklistItemDone{Item: steps[0].GetId(), Done: true}}})
+	require.Len(t, mine(t, b, seat(t.Context(), "designer")).GetChecklistItems(), 1)
+	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: key, Status: proto.String("done")})
+	require.Empty(t, mine(t, b, seat(t.Context(), "designer")).GetChecklistItems(), "what is finished has no steps to do")
+}
+
+func TestMyWorkShowsWhatTheCallerHelpsWithAndWhatWasFreedLast(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n := range 4 {
+		_, err := b.client.CreateWorkItem(seat(t.Context(), "ops-lead"), &trackerv1.CreateWorkItemRequest{Title: fmt.Sprint("Item ", n), Assignee: "ines"})
+		require.NoError(t, err)
+	}
+	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-1", Collaborators: &trackerv1.SetChange{Add: []string{"designer"}}})
+	require.Equal(t, []string{"OPS-1"}, keysIn(mine(t, b, seat(t.Context(), "designer")).GetCollaborating()))
+	for _, waiting := range []string{"OPS-1", "OPS-2"} {
+		change(t, b, &trackerv1.UpdateWorkItemRequest{Item: waiting, WaitingOn: &trackerv1.SetChange{Add: []string{"OPS-3", "OPS-4"}}})
+	}
+	freed := func() []string { return keysIn(mine(t, b, member(t.Context(), "ines")).GetUnblockedRecent()) }
+	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-3", Status: proto.String("done")})
+	require.Empty(t, freed(), "each still waits for the other one")
+	require.True(t, mine(t, b, member(t.Context(), "ines")).GetAssigned()[1].GetBlocked())
+	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-2", WaitingOn: &trackerv1.SetChange{Remove: []string{"OPS-4"}}})
+	require.Equal(t, []string{"OPS-2"}, freed())
+	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-4", Status: proto.String("cancelled")})
+	require.Equal(t, []string{"OPS-1", "OPS-2"}, freed(), "the one that was freed last comes first")
+}
