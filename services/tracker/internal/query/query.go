@@ -47,6 +47,8 @@ type Query struct {
 	Sort     Sort
 	// GroupBy is empty for a plain list.
 	GroupBy string
+	// GroupField is set when the columns are a custom field's values, once bound.
+	GroupField *field.Declaration
 	// Group asks for one column by its value, empty for items without one; nil for all columns.
 	Group      *string
 	GroupLimit int

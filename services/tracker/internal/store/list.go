@@ -3,47 +3,38 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/query"
 )
 
-// MaxCounted is where counting stops: a total over it is said to be at least that.
-const MaxCounted = 10_000
+const (
+	// MaxCounted is where counting stops: a total over it is said to be at least that.
+	MaxCounted = 10_000
+	// maxSorted is how many items are sorted by a custom field, which no index knows.
+	maxSorted = MaxCounted
+)
 
-// Filter narrows a list; every part that is set must hold.
-type Filter struct {
-	Assignee   *string // empty for nobody's
-	Project    string
-	Statuses   []string
-	OpenOnly   bool
-	Text       string
-	Types      []string
-	Priorities []string
-	Parent     string
-	Reporter   string
-}
-
-// Order is how a list is sorted.
-type Order struct {
-	Created    bool // by creation, otherwise by the last change
-	Descending bool
-}
-
-// Cursor is the last item that was shown.
+// Cursor is the last item that was shown: its phase, and its place in it.
 type Cursor struct {
-	At time.Time `json:"at"`
-	ID uuid.UUID `json:"id"`
+	Phase int       `json:"p"`
+	At    string    `json:"a"`
+	ID    uuid.UUID `json:"i"`
+}
+
+// Row is an item as lists show it, without its body.
+type Row struct {
+	*item.Item
+	BodyBytes int32
 }
 
 // Page is a page of a list.
 type Page struct {
-	Items []*item.Item
+	Items []Row
 	// Next continues the list; nil at its end.
 	Next *Cursor
 	// Total counts over all pages and stops at MaxCounted.
@@ -51,130 +42,116 @@ type Page struct {
 	AtLeast bool
 }
 
-// condition collects what a filter says in SQL, its values as arguments.
-type condition struct {
-	parts []string
-	args  []any
-}
-
-func (c *condition) add(sql string, arg any) {
-	c.args = append(c.args, arg)
-	c.parts = append(c.parts, fmt.Sprintf(sql, len(c.args)))
-}
-
-func (c *condition) where() string {
-	if len(c.parts) == 0 {
-		return ""
+// ListItems answers the page of a query after cursor, which is nil for the first. The names in the query
+// must be resolved, and its custom fields bound.
+func (s *Store) ListItems(ctx context.Context, q *query.Query, a Act, cursor *Cursor) (Page, error) {
+	c := conditions(q, a)
+	if q.Group != nil {
+		columnOfQuery(q).only(c, *q.Group)
 	}
-	return " where " + strings.Join(c.parts, " and ")
-}
-
-// ListItems answers the page after cursor, which is nil for the first.
-func (s *Store) ListItems(ctx context.Context, f Filter, o Order, cursor *Cursor, limit int32) (Page, error) {
-	c, err := s.condition(ctx, f)
-	if err != nil {
-		return Page{}, err
-	}
-	count := fmt.Sprintf(`select count(*) from (select from items i%s limit %d) counted`, c.where(), MaxCounted+1)
-	countArgs := c.args
-	column, compare, direction := "i.updated_at", ">", "asc"
-	if o.Created {
-		column = "i.created_at"
-	}
-	if o.Descending {
-		compare, direction = "<", "desc"
-	}
-	paged := condition{parts: c.parts, args: c.args}
-	if cursor != nil {
-		paged.args = append(paged.args[:len(paged.args):len(paged.args)], cursor.At, cursor.ID)
-		at := len(paged.args)
-		// The id breaks ties in rising order in both directions, as the indexes do.
-		tie := fmt.Sprintf("(%[1]s %[2]s $%[3]d or %[1]s = $%[3]d and i.id > $%[4]d)", column, compare, at-1, at)
-		bound := fmt.Sprintf("%s %s= $%d", column, compare, at-1)
-		paged.parts = append(paged.parts[:len(paged.parts):len(paged.parts)], bound, tie)
-	}
-	list := fmt.Sprintf(`select %s from items i%s order by %s %s, i.id limit %d`, columns, paged.where(), column, direction, limit+1)
-
-	batch := &pgx.Batch{}
 	page := Page{}
-	batch.Queue(list, paged.args...).Query(func(rows pgx.Rows) error {
-		page.Items, err = pgx.CollectRows(rows, scanItem)
-		return err
-	})
-	batch.Queue(count, countArgs...).QueryRow(func(row pgx.Row) error { return row.Scan(&page.Total) })
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return Page{}, err
+	l := &lister{statement: c, phases: phases(q), want: q.Limit + 1}
+	if cursor != nil {
+		if cursor.Phase < 0 || cursor.Phase >= len(l.phases) {
+			return page, fault.New(fault.Invalid, "the cursor is not one that this list has answered: leave it out to start from the beginning").WithField("cursor")
+		}
+		l.phase, l.after = cursor.Phase, cursor
 	}
+	count := func(batch *pgx.Batch) {
+		batch.Queue(c.count(MaxCounted+1), c.args...).QueryRow(func(row pgx.Row) error { return row.Scan(&page.Total) })
+	}
+	if q.Sort.Field != nil {
+		if err := s.read(ctx, count); err != nil {
+			return page, err
+		}
+		if page.Total > maxSorted {
+			return page, fault.New(fault.Invalid, "more than %d items match, which are too many to sort by a custom field: narrow the list, or sort by something else",
+				maxSorted).WithField("sort")
+		}
+		count = func(*pgx.Batch) {}
+	}
+	for first := true; first || l.more(); first = false {
+		err := s.read(ctx, func(batch *pgx.Batch) {
+			l.queue(batch)
+			if first {
+				count(batch)
+			}
+		})
+		if err != nil {
+			return page, err
+		}
+	}
+	page.Items, page.Next = l.page(q.Limit)
 	if page.AtLeast = page.Total > MaxCounted; page.AtLeast {
 		page.Total = MaxCounted
-	}
-	if int32(len(page.Items)) > limit {
-		page.Items = page.Items[:limit]
-		last := page.Items[limit-1]
-		page.Next = &Cursor{At: last.UpdatedAt, ID: last.ID}
-		if o.Created {
-			page.Next.At = last.CreatedAt
-		}
 	}
 	return page, nil
 }
 
-func scanItem(row pgx.CollectableRow) (*item.Item, error) { return scan(row) }
-
-func (s *Store) condition(ctx context.Context, f Filter) (condition, error) {
-	var c condition
-	if f.Project != "" {
-		c.add("i.project = $%d", strings.ToUpper(f.Project))
-	}
-	if f.Assignee != nil {
-		c.add("i.assignee = $%d", *f.Assignee)
-	}
-	if f.OpenOnly {
-		c.parts = append(c.parts, "i.status_group < 2")
-	}
-	if len(f.Statuses) > 0 {
-		c.add("i.status = any($%d)", f.Statuses)
-	}
-	if len(f.Types) > 0 {
-		c.add("i.type = any($%d)", f.Types)
-	}
-	if len(f.Priorities) > 0 {
-		ranks := make([]int16, len(f.Priorities))
-		for n, p := range f.Priorities {
-			ranks[n] = item.Rank(p)
-		}
-		c.add("i.priority = any($%d)", ranks)
-	}
-	if f.Reporter != "" {
-		c.add("i.reporter = $%d", f.Reporter)
-	}
-	if f.Parent != "" {
-		id, err := resolve(ctx, s.pool, f.Parent)
-		if fault.ClassOf(err) == fault.NotFound && err != nil {
-			return c, fault.New(fault.Invalid, "parent names no work item: there is no %q", f.Parent).WithField("parent")
-		}
-		if err != nil {
-			return c, err
-		}
-		c.add("i.parent = $%d", id)
-	}
-	if f.Text != "" {
-		c.text(f.Text)
-	}
-	return c, nil
+// lister walks along the phases of a list until it has what is wanted.
+type lister struct {
+	*statement
+	phases []phase
+	phase  int
+	after  *Cursor
+	want   int
+	items  []Row
+	places []Cursor
 }
 
-// text asks for a part of the title, or for the beginning of a key.
-func (c *condition) text(text string) {
-	c.args = append(c.args, "%"+likeLiteral(text)+"%")
-	title := fmt.Sprintf("i.title ilike $%d", len(c.args))
-	if project, number, ok := splitKey(text); ok {
-		c.args = append(c.args, project, fmt.Sprint(number)+"%")
-		title = fmt.Sprintf("(%s or i.project = $%d and i.number::text like $%d)", title, len(c.args)-1, len(c.args))
-	}
-	c.parts = append(c.parts, title)
+// more reports whether another phase has to be walked.
+func (l *lister) more() bool { return len(l.items) < l.want && l.phase < len(l.phases) }
+
+// queue asks for the next phase.
+func (l *lister) queue(batch *pgx.Batch) {
+	walk := l.fork()
+	sql := walk.walk(l.phases[l.phase], l.after, l.want-len(l.items))
+	batch.Queue(sql, walk.args...).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			place := Cursor{Phase: l.phase}
+			var row Row
+			var err error
+			if row.Item, err = scan(rows, &row.BodyBytes, &place.At); err != nil {
+				return err
+			}
+			place.ID = row.ID
+			l.items, l.places = append(l.items, row), append(l.places, place)
+		}
+		l.phase, l.after = l.phase+1, nil
+		return rows.Err()
+	})
 }
 
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+// page answers at most limit of the items, and where the list goes on.
+func (l *lister) page(limit int) ([]Row, *Cursor) {
+	if len(l.items) <= limit {
+		return l.items, nil
+	}
+	return l.items[:limit], &l.places[limit-1]
+}
 
-func likeLiteral(text string) string { return likeEscaper.Replace(text) }
+// count counts what matches, up to limit.
+func (s *statement) count(limit int) string {
+	return fmt.Sprintf("select count(*) from (select from items i where %s limit %d) counted", s.where(), limit)
+}
+
+// read runs what ask queues in one round trip. Lists are planned for the values that they are asked with: how many items a project or
+// a colleague has decides by which index they are best read.
+func (s *Store) read(ctx context.Context, ask func(*pgx.Batch)) error {
+	batch := &pgx.Batch{}
+	batch.Queue("select set_config('plan_cache_mode', 'force_custom_plan', true)")
+	ask(batch)
+	return s.pool.SendBatch(ctx, batch).Close()
+}
+
+// ItemID answers the id that a key, a former key or an id names. `not_found` when nothing has the key.
+func (s *Store) ItemID(ctx context.Context, name string) (uuid.UUID, error) {
+	return resolve(ctx, s.pool, name)
+}
+
+// HasReported reports whether anything was ever filed under a name.
+func (s *Store) HasReported(ctx context.Context, name string) (bool, error) {
+	var has bool
+	err := s.pool.QueryRow(ctx, `select exists (select from items where reporter = $1 and removed_at is null)`, name).Scan(&has)
+	return has, err
+}

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/bullpenhq/bullpen/services/tracker/internal/field"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/query"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
+)
+
+// bucketLabels are what people read over the columns of due:bucket.
+var bucketLabels = map[string]string{
+	"overdue": "Overdue", "today": "Today", "thisweek": "Later this week", "nextweek": "Next week", "later": "Later", "earlier": "Earlier, finished",
+}
+
+// labelOf answers what people read over a column.
+func labelOf(o *org.Org, q *query.Query, value string) string {
+	if value == "" {
+		return "None"
+	}
+	switch q.GroupBy {
+	case "status":
+		for _, s := range statuses() {
+			if s.GetStatus() == value {
+				return s.GetLabel()
+			}
+		}
+	case "status_group", "priority", "type":
+		return strings.ToUpper(value[:1]) + strings.ReplaceAll(value[1:], "_", " ")
+	case "assignee":
+		for _, s := range o.Seats {
+			if s.Handle == value {
+				return s.Name
+			}
+		}
+	case "project":
+		if p, ok := o.Project(value); ok {
+			return p.Name
+		}
+	case "unit", "routing_unit":
+		if u, ok := o.Unit(value); ok {
+			return u.Name
+		}
+	case "due:bucket":
+		return bucketLabels[value]
+	}
+	if d := q.GroupField; d != nil {
+		if option, ok := d.Option(value); ok {
+			return option.Name
+		}
+	}
+	return value
+}
+
+// fieldsOf answers an item's custom fields by slug, as whoever asks may see them; nil when it has none.
+func fieldsOf(c store.Catalogue, i *item.Item, by item.Actor) (*structpb.Struct, error) {
+	if len(i.Fields) == 0 {
+		return nil, nil
+	}
+	set := c.Fields(field.Scope{Type: i.Type, Subtask: i.Parent != nil})
+	if by.Kind == "agent" {
+		set = set.ForAgents()
+	}
+	return structpb.NewStruct(set.BySlug(i.Fields))
+}

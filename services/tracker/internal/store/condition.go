@@ -1,0 +1,328 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
+	"github.com/bullpenhq/bullpen/services/tracker/internal/query"
+)
+
+// statement is SQL in the making: what must hold, and the arguments.
+type statement struct {
+	parts []string
+	args  []any
+	// groups are the status groups that may be answered, as no condition of a list is as selective for so many items.
+	groups []item.Group
+	// asks is who asks, now the moment on the company's clock.
+	asks Act
+	now  time.Time
+}
+
+// arg makes a value an argument and answers how SQL names it.
+func (s *statement) arg(value any) string {
+	s.args = append(s.args, value)
+	return "$" + strconv.Itoa(len(s.args))
+}
+
+func (s *statement) add(sql string) { s.parts = append(s.parts, sql) }
+
+// fork answers a copy that can go its own way.
+func (s *statement) fork() *statement {
+	forked := *s
+	forked.parts, forked.args = slices.Clip(s.parts), slices.Clip(s.args)
+	return &forked
+}
+
+// where is everything that must hold, for items of the groups.
+func (s *statement) where() string {
+	parts := s.parts
+	if len(s.groups) < len(allGroups) {
+		names := make([]string, 0, len(s.groups))
+		for _, g := range s.groups {
+			names = append(names, strconv.Itoa(int(g)))
+		}
+		parts = append(slices.Clip(parts), "i.status_group = any('{"+strings.Join(names, ",")+"}')")
+	}
+	return strings.Join(parts, " and ")
+}
+
+var allGroups = []item.Group{item.NotStarted, item.Active, item.Done, item.Closed}
+
+// conditions writes what a query says when somebody asks it.
+func conditions(q *query.Query, a Act) *statement {
+	s := &statement{groups: slices.Clone(allGroups), asks: a, now: a.Org.Clock(a.At)}
+	if q.Removed {
+		s.add("i.removed_at is not null")
+	} else {
+		s.add("i.removed_at is null")
+	}
+	if q.Project != "" {
+		s.add("i.project = " + s.arg(q.Project))
+	}
+	if q.Subtasks == "collapsed" {
+		s.add("i.parent is null")
+	}
+	for _, c := range q.Where {
+		s.narrow(c)
+		s.add(s.condition(c))
+	}
+	if len(q.Any) > 0 {
+		alternatives := make([]string, 0, len(q.Any))
+		for _, alternative := range q.Any {
+			all := make([]string, 0, len(alternative))
+			for _, c := range alternative {
+				all = append(all, s.condition(c))
+			}
+			alternatives = append(alternatives, "("+strings.Join(all, " and ")+")")
+		}
+		s.add("(" + strings.Join(alternatives, " or ") + ")")
+	}
+	return s
+}
+
+// narrow keeps the groups that a condition leaves possible.
+func (s *statement) narrow(c query.Condition) {
+	possible := func(item.Group) bool { return true }
+	open := func(g item.Group) bool { return g < item.Done }
+	switch {
+	case c.Key == "status_group":
+		possible = func(g item.Group) bool { return slices.Contains(c.Values, g.String()) }
+	case c.Key == "status":
+		possible = func(g item.Group) bool {
+			return slices.ContainsFunc(c.Values, func(status string) bool { return item.GroupOf(status) == g })
+		}
+	case c.Key == "show_closed" && c.Values[0] == "false":
+		possible = func(g item.Group) bool { return g != item.Closed }
+	case c.Key == "ready" && c.Values[0] == "true", c.When != nil && c.When.Span(s.now).Open:
+		possible = open
+	}
+	s.groups = slices.DeleteFunc(s.groups, func(g item.Group) bool { return !possible(g) })
+}
+
+// columnOf are the columns of conditions that ask for one of some values.
+var columnOf = map[string]string{
+	"key": "i.id", "status": "i.status", "type": "i.type", "assignee": "i.assignee", "reporter": "i.reporter", "unit": "i.filed_unit",
+	"routing_unit": "i.routing_unit", "parent": "i.parent",
+}
+
+// setOf are the columns that hold sets.
+var setOf = map[string]string{"watcher": "i.watchers", "collaborator": "i.collaborators", "tag": "i.labels"}
+
+// condition is what one condition says. It never answers null, so that it may be negated.
+func (s *statement) condition(c query.Condition) string {
+	if column, ok := columnOf[c.Key]; ok {
+		return s.oneOf(c.Key, column, c.Values)
+	}
+	if column, ok := setOf[c.Key]; ok {
+		return s.overlaps(column, c.Values)
+	}
+	if c.Field != nil {
+		return s.field(c)
+	}
+	switch c.Key {
+	case "q":
+		return s.text(c.Values[0])
+	case "status_group":
+		numbers := make([]int16, 0, len(c.Values))
+		for _, g := range allGroups {
+			if slices.Contains(c.Values, g.String()) {
+				numbers = append(numbers, int16(g))
+			}
+		}
+		return "i.status_group = any(" + s.arg(numbers) + ")"
+	case "priority":
+		ranks := make([]int16, 0, len(c.Values))
+		for _, p := range c.Values {
+			ranks = append(ranks, item.Rank(p))
+		}
+		return "i.priority = any(" + s.arg(ranks) + ")"
+	case "due", "start":
+		return s.moment("i."+c.Key, c.When.Span(s.now))
+	case "updated", "created", "done":
+		return s.point("i."+c.Key+"_at", c.When.Span(s.now))
+	case "show_closed":
+		return s.showClosed(c.Values[0])
+	case "root":
+		return "i.id in (with recursive tree as (select id from items where id = " + s.arg(c.Values[0]) +
+			" union all select below.id from items below join tree on below.parent = tree.id) select id from tree)"
+	case "asked_of":
+		return "i.id in (select c.item_id from comments c where c.asked <> '' and c.answered_at is null and c.asked = any(" + s.arg(c.Values) + "))"
+	case "asked_by":
+		return "i.id in (select c.item_id from comments c where c.asked <> '' and c.answered_at is null and c.author = any(" + s.arg(c.Values) + "))"
+	case "priorities":
+		return "i.id = any(coalesce((select priorities from persons where handle = " + s.arg(c.Values[0]) + "), '{}'))"
+	case "flag":
+		flags := make([]string, 0, len(c.Values))
+		for _, flag := range c.Values {
+			flags = append(flags, flagged[flag])
+		}
+		return "(" + strings.Join(flags, " or ") + ")"
+	default: // true or false
+		fact := facts[c.Key]
+		if c.Key == "ready" {
+			fact = readyFor(len(s.args) + 1)
+			s.args = append(s.args, readyArgs(s.asks)...)
+		}
+		if c.Values[0] == "false" {
+			return "not " + fact
+		}
+		return fact
+	}
+}
+
+// oneOf asks for one of some values. What nobody has is asked for as nobody, and what is part of nothing as none.
+func (s *statement) oneOf(key, column string, values []string) string {
+	switch {
+	case key == "key" || key == "parent" && values[0] != "none":
+		return column + " = any(" + s.arg(values) + "::uuid[])"
+	case key == "parent":
+		return column + " is null"
+	case len(values) == 1:
+		return column + " = " + s.arg(nobody(values[0]))
+	default:
+		named := make([]string, 0, len(values))
+		for _, value := range values {
+			named = append(named, nobody(value))
+		}
+		return column + " = any(" + s.arg(named) + ")"
+	}
+}
+
+func nobody(value string) string {
+	if value == "nobody" {
+		return ""
+	}
+	return value
+}
+
+// overlaps asks for a set that holds one of some members; none and nobody ask for an empty one.
+func (s *statement) overlaps(column string, values []string) string {
+	none := func(value string) bool { return value == "none" || value == "nobody" }
+	held := slices.DeleteFunc(slices.Clone(values), none)
+	empty, some := column+" = '{}'", ""
+	if len(held) > 0 {
+		some = fmt.Sprintf("(%[1]s && %[2]s and %[1]s <> '{}')", column, s.arg(held))
+	}
+	switch {
+	case some == "":
+		return empty
+	case len(held) == len(values):
+		return some
+	default:
+		return "(" + some + " or " + empty + ")"
+	}
+}
+
+// moment asks for a date that is a day or a point in time. The outer bounds let an index find the range; which of the two an item has
+// decides at its edges.
+func (s *statement) moment(name string, span query.Span) string {
+	at, day := name+"_at", name+"_all_day"
+	parts := []string{at + " is not null"}
+	if span.Absent {
+		return at + " is null"
+	}
+	if span.From != nil {
+		outer := *span.From
+		if span.FromDay.Before(outer) {
+			outer = *span.FromDay
+		}
+		parts = append(parts, at+" >= "+s.arg(outer), fmt.Sprintf("%s >= case when %s then %s::timestamptz else %s end", at, day, s.arg(*span.FromDay), s.arg(*span.From)))
+	}
+	if span.To != nil {
+		outer := *span.To
+		if span.ToDay.After(outer) {
+			outer = *span.ToDay
+		}
+		parts = append(parts, at+" < "+s.arg(outer), fmt.Sprintf("%s < case when %s then %s::timestamptz else %s end", at, day, s.arg(*span.ToDay), s.arg(*span.To)))
+	}
+	if span.Open {
+		parts = append(parts, "i.status_group < 2")
+	}
+	return "(" + strings.Join(parts, " and ") + ")"
+}
+
+// point asks for a point in time.
+func (s *statement) point(column string, span query.Span) string {
+	parts := []string{column + " is not null"}
+	if span.Absent {
+		return column + " is null"
+	}
+	if span.From != nil {
+		parts = append(parts, column+" >= "+s.arg(*span.From))
+	}
+	if span.To != nil {
+		parts = append(parts, column+" < "+s.arg(*span.To))
+	}
+	return "(" + strings.Join(parts, " and ") + ")"
+}
+
+func (s *statement) showClosed(value string) string {
+	switch n, unit, recent := query.Recent(value); {
+	case recent:
+		since := query.When{Op: "gte", From: query.Anchor{Base: "now", Offset: -n, Unit: unit}}.Span(s.now).From
+		return "(i.status_group < 3 or i.closed_at >= " + s.arg(*since) + ")"
+	case value == "false":
+		return "i.status_group < 3"
+	default:
+		return "true"
+	}
+}
+
+// text asks for a part of the title, or for the beginning of a key.
+func (s *statement) text(text string) string {
+	title := "i.title ilike " + s.arg("%"+likeLiteral(text)+"%")
+	project, number, ok := splitKey(text)
+	if !ok {
+		return title
+	}
+	// Numbers that begin with these digits, as ranges: the index of keys knows nothing of digits.
+	var ranges []string
+	name := s.arg(project)
+	for low, high := int64(number), int64(number); low < 1<<31; low, high = low*10, high*10+9 {
+		ranges = append(ranges, fmt.Sprintf("i.project = %s and i.number between %d and %d", name, low, min(high, 1<<31-1)))
+	}
+	return "(" + title + " or " + strings.Join(ranges, " or ") + ")"
+}
+
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+func likeLiteral(text string) string { return likeEscaper.Replace(text) }
+
+// waits is an edge to something that is not finished.
+const waits = `exists (select from relations r join items b on b.id = r.to_id and b.status_group < 2 and b.removed_at is null
+	where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null)`
+
+// facts are what is true of an item or not.
+var facts = map[string]string{
+	"has_open_asks": "(i.open_asks > 0)",
+	"blocked":       waits,
+	"has_dependencies": `(exists (select from relations r where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null)
+		or exists (select from relations r where r.to_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null))`,
+}
+
+const edge = "r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null"
+
+// lost is an edge whose other side can never know of it.
+const lost = `(not exists (select from items t where t.id = r.to_id and t.removed_at is null) or r.one_sided and (select count(*) from relations d
+	where d.to_id = r.to_id and d.kind = 'waiting_on' and d.cleared_at is null and not d.one_sided) >= 64)`
+
+// flagged is what may be odd about an item; see [standings], which says it of items that are shown.
+var flagged = map[string]string{
+	"cycle": `i.id in (select w.from_id from relations w where w.kind = 'waiting_on' and w.cleared_at is null and w.from_id in (
+		with recursive reach (id) as (
+			select w.to_id union
+			select r.to_id from reach join items t on t.id = reach.id and t.status_group < 2 and t.removed_at is null
+				join relations r on r.from_id = reach.id and r.kind = 'waiting_on' and r.cleared_at is null)
+		select reach.id from reach join items t on t.id = reach.id and t.status_group < 2 and t.removed_at is null))`,
+	"too_deep":             "i.depth > " + maxDepth,
+	"inconsistent_project": "exists (select from items p where p.id = i.parent and p.project <> i.project)",
+	"key_collision":        "false", // keys are unique in the database; the flag is understood and holds of nothing
+	"one_sided":            "exists (select from relations r where " + edge + " and r.one_sided and not " + lost + ")",
+	"one_sided_final":      "exists (select from relations r where " + edge + " and " + lost + ")",
+}
+
+const maxDepth = "7"
