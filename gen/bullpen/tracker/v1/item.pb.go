@@ -7,6 +7,7 @@
 package trackerv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
@@ -1534,7 +1535,7 @@ var File_bullpen_tracker_v1_item_proto protoreflect.FileDescriptor
 
 const file_bullpen_tracker_v1_item_proto_rawDesc = "" +
 	"\n" +
-	"\x1dbullpen/tracker/v1/item.proto\x12\x12bullpen.tracker.v1\x1a\"bullpen/tracker/v1/checklist.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\f\n" +
+	"\x1dbullpen/tracker/v1/item.proto\x12\x12bullpen.tracker.v1\x1a\x1bbuf/validate/validate.proto\x1a\"bullpen/tracker/v1/checklist.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\f\n" +
 	"\bWorkItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1f\n" +
@@ -1637,26 +1638,26 @@ const file_bullpen_tracker_v1_item_proto_rawDesc = "" +
 	"\vanswer_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"answerTime\x128\n" +
 	"\bdecision\x18\x06 \x01(\v2\x1c.bullpen.tracker.v1.DecisionR\bdecision\x12\x16\n" +
-	"\x06choice\x18\a \x01(\tR\x06choice\"\xa6\x02\n" +
-	"\bDecision\x12\x1a\n" +
-	"\bquestion\x18\x01 \x01(\tR\bquestion\x12<\n" +
-	"\aoptions\x18\x02 \x03(\v2\".bullpen.tracker.v1.DecisionOptionR\aoptions\x12 \n" +
-	"\vrecommended\x18\x03 \x01(\tR\vrecommended\x12\x1c\n" +
-	"\trationale\x18\x04 \x01(\tR\trationale\x128\n" +
-	"\bevidence\x18\x05 \x03(\v2\x1c.bullpen.tracker.v1.EvidenceR\bevidence\x12\x12\n" +
-	"\x04role\x18\x06 \x01(\tR\x04role\x122\n" +
-	"\x06inform\x18\a \x01(\v2\x1a.bullpen.tracker.v1.InformR\x06inform\"N\n" +
-	"\x0eDecisionOption\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05label\x18\x02 \x01(\tR\x05label\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"F\n" +
-	"\bEvidence\x12\x12\n" +
-	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
-	"\x03ref\x18\x02 \x01(\tR\x03ref\x12\x14\n" +
-	"\x05label\x18\x03 \x01(\tR\x05label\"<\n" +
-	"\x06Inform\x12\x18\n" +
-	"\asurface\x18\x01 \x01(\tR\asurface\x12\x18\n" +
-	"\achannel\x18\x02 \x01(\tR\achannel\"\xc5\x01\n" +
+	"\x06choice\x18\a \x01(\tR\x06choice\"\xcc\x02\n" +
+	"\bDecision\x12$\n" +
+	"\bquestion\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\xac\x02R\bquestion\x12<\n" +
+	"\aoptions\x18\x02 \x03(\v2\".bullpen.tracker.v1.DecisionOptionR\aoptions\x12)\n" +
+	"\vrecommended\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18 R\vrecommended\x12&\n" +
+	"\trationale\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xdc\vR\trationale\x128\n" +
+	"\bevidence\x18\x05 \x03(\v2\x1c.bullpen.tracker.v1.EvidenceR\bevidence\x12\x1b\n" +
+	"\x04role\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18\x10R\x04role\x122\n" +
+	"\x06inform\x18\a \x01(\v2\x1a.bullpen.tracker.v1.InformR\x06inform\"j\n" +
+	"\x0eDecisionOption\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18 R\x02id\x12\x1d\n" +
+	"\x05label\x18\x02 \x01(\tB\a\xbaH\x04r\x02(PR\x05label\x12 \n" +
+	"\x06detail\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xf4\x03R\x06detail\"c\n" +
+	"\bEvidence\x12\x1b\n" +
+	"\x04kind\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18\x10R\x04kind\x12\x1a\n" +
+	"\x03ref\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x10R\x03ref\x12\x1e\n" +
+	"\x05label\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xc8\x01R\x05label\"O\n" +
+	"\x06Inform\x12!\n" +
+	"\asurface\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18 R\asurface\x12\"\n" +
+	"\achannel\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xc8\x01R\achannel\"\xc5\x01\n" +
 	"\bRelation\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x14\n" +
@@ -1684,11 +1685,14 @@ const file_bullpen_tracker_v1_item_proto_rawDesc = "" +
 	"\aproject\x18\v \x01(\tR\aproject\x12\x1a\n" +
 	"\bnotified\x18\f \x01(\bR\bnotified\x12\x18\n" +
 	"\aexcerpt\x18\r \x01(\tR\aexcerpt\x12$\n" +
-	"\rreassignments\x18\x0e \x01(\x05R\rreassignments\"]\n" +
-	"\tSetChange\x12\x10\n" +
-	"\x03add\x18\x01 \x03(\tR\x03add\x12\x16\n" +
-	"\x06remove\x18\x02 \x03(\tR\x06remove\x12\x10\n" +
-	"\x03set\x18\x03 \x03(\tR\x03set\x12\x14\n" +
+	"\rreassignments\x18\x0e \x01(\x05R\rreassignments\"\x93\x01\n" +
+	"\tSetChange\x12\"\n" +
+	"\x03add\x18\x01 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\x80\x02\"\x05r\x03(\x80\x02R\x03add\x12(\n" +
+	"\x06remove\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\x80\x02\"\x05r\x03(\x80\x02R\x06remove\x12\"\n" +
+	"\x03set\x18\x03 \x03(\tB\x10\xbaH\r\x92\x01\n" +
+	"\x10\x80\x02\"\x05r\x03(\x80\x02R\x03set\x12\x14\n" +
 	"\x05clear\x18\x04 \x01(\bR\x05clearB\xcc\x01\n" +
 	"\x16com.bullpen.tracker.v1B\tItemProtoP\x01Z=github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1;trackerv1\xa2\x02\x03BTX\xaa\x02\x12Bullpen.Tracker.V1\xca\x02\x12Bullpen\\Tracker\\V1\xe2\x02\x1eBullpen\\Tracker\\V1\\GPBMetadata\xea\x02\x14Bullpen::Tracker::V1b\x06proto3"
 

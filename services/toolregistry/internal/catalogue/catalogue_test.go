@@ -132,7 +132,7 @@ func TestCommentLimitAndClosedSetReachTheSchema(t *testing.T) {
 	require.Equal(t, 1, *minutes.Minimum)
 	require.Equal(t, 525600, *minutes.Maximum)
 
-	require.Contains(t, schema.Properties["due"].Description, "Due must be a day such as 2026-03-01.", "a rule's own words are read too")
+	require.Contains(t, schema.Properties["due"].Description, "Due must be a day such as 2026-03-01 or a time", "a rule's own words are read too")
 }
 
 func TestArgumentsKeepTheOrderOfTheContract(t *testing.T) {
