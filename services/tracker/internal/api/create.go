@@ -24,6 +24,7 @@ func (h *Handler) CreateWorkItem(ctx context.Context, req *trackerv1.CreateWorkI
 	if err != nil {
 		return nil, err
 	}
+	similar := h.similar(ctx, filing.Item.Project, filing.Item.Title)
 	res := &trackerv1.CreateWorkItemResponse{}
 	err = h.named(ctx, o, func(colleague naming) error {
 		filing.Wishes.Colleague = colleague
@@ -31,7 +32,7 @@ func (h *Handler) CreateWorkItem(ctx context.Context, req *trackerv1.CreateWorkI
 			i := filed.Item
 			res.Outcome, res.Position, res.Version = h.landed(filed.At), filed.At.String(), i.Version
 			res.Key, res.Id, res.Status, res.Assignee, res.LabelsCreated = i.Key(), i.ID.String(), i.Status, i.Assignee, filed.Labels
-			res.Warnings = append(warnings, filed.Warnings...)
+			res.Warnings, res.Similar = append(warnings, filed.Warnings...), similar
 			if i.Assignee == "" {
 				res.Warnings = append(res.Warnings, "nobody has it yet: it waits for triage in "+i.Project)
 			}
