@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/org"
 )
 
@@ -19,8 +20,11 @@ func (u *unknownName) Error() string { return "who is " + u.text + "?" }
 // so it is given a naming that knows handles and what was looked up before; a write that meets another name is undone, the name is looked up, and the write
 // runs again.
 func (h *Handler) named(ctx context.Context, o *org.Org, write func(naming) error) error {
-	known := map[string]string{}
+	known, nobody := map[string]string{}, map[string]error{}
 	resolve := func(text string) (string, error) {
+		if err, ok := nobody[text]; ok {
+			return "", err // again from here, so that the refusal names the field
+		}
 		if handle, ok := known[text]; ok {
 			return handle, nil
 		}
@@ -35,7 +39,13 @@ func (h *Handler) named(ctx context.Context, o *org.Org, write func(naming) erro
 		if !ok {
 			return err
 		}
-		if known[unknown.text], err = h.colleague(ctx, o, "fields", unknown.text); err != nil {
+		handle, err := h.colleague(ctx, o, "fields", unknown.text)
+		switch {
+		case err == nil:
+			known[unknown.text] = handle
+		case fault.ClassOf(err) == fault.Invalid:
+			nobody[unknown.text] = err
+		default:
 			return err
 		}
 	}

@@ -61,6 +61,9 @@ func (w Wishes) settle(ctx context.Context, tx pgx.Tx, c Catalogue, i *item.Item
 		s.update.Labels, s.labels, s.warnings = &checked.Slugs, checked.Create, checked.Warnings
 	}
 	fields := c.Fields(field.Scope{Type: kind, Subtask: subtask})
+	if a.By.Kind == "agent" {
+		fields = fields.ForAgents()
+	}
 	values := i.Fields
 	if len(w.Fields) > 0 {
 		res, err := fields.Apply(i.Fields, w.Fields, w.resolver(ctx, tx, a))
