@@ -13,8 +13,6 @@ const (
 	toldEvery = time.Second
 	// noticeSweepEvery is how often old notices are forgotten.
 	noticeSweepEvery = time.Hour
-	// noticeDays is how long notices are kept.
-	noticeDays = 365
 	// eventsKept is how long taken-in events are known again; no topic that feeds the inbox keeps them longer.
 	eventsKept = 14 * 24 * time.Hour
 )
@@ -32,12 +30,20 @@ func (s *Service) advanceTold(ctx context.Context) error {
 // sweepNotices forgets notices that are older than they are kept, and events that were taken in long ago.
 func (s *Service) sweepNotices(ctx context.Context) error {
 	return s.every(ctx, noticeSweepEvery, "old notices cannot be forgotten, trying again later", func(ctx context.Context) error {
-		if _, err := s.store.SweepNotices(ctx, s.deps.Now().AddDate(0, 0, -noticeDays)); err != nil {
+		if _, err := s.store.SweepNotices(ctx, s.deps.Now().AddDate(0, 0, -s.noticeDays())); err != nil {
 			return err
 		}
 		_, err := inbox.Sweep(ctx, s.deps.Pool, eventsKept)
 		return err
 	})
+}
+
+// noticeDays is how long notices are kept; whoever builds the service without settings gets the usual time.
+func (s *Service) noticeDays() int {
+	if s.deps.Config.NoticeDays == 0 {
+		return defaultNoticeDays
+	}
+	return s.deps.Config.NoticeDays
 }
 
 // every does something at once and then again and again until ctx ends. What fails is said in the log.

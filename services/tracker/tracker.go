@@ -24,6 +24,7 @@ import (
 	"github.com/bullpenhq/bullpen/libs/bus"
 	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/libs/follow"
+	"github.com/bullpenhq/bullpen/libs/inbox"
 	"github.com/bullpenhq/bullpen/libs/ops"
 	"github.com/bullpenhq/bullpen/libs/outbox"
 	"github.com/bullpenhq/bullpen/libs/rpc"
@@ -44,6 +45,7 @@ var Module = run.Module{
 	Topics: []bus.Topic{
 		{Name: events.Topic, Partitions: 8},
 		{Name: events.CompanyTopic, Partitions: 1, Compacted: true},
+		{Name: events.NoticeTopic, Partitions: 8},
 	},
 	Peers: []string{"company"},
 	New: func(ctx context.Context, h *run.Host) (run.Service, error) {
@@ -93,6 +95,9 @@ func New(ctx context.Context, d Deps) (*Service, error) {
 		return nil, err
 	}
 	s.search = search.New(search.Options{Source: s.store.Index(), Dir: d.Config.SearchDir, Log: d.Log, Now: d.Now})
+	if err := inbox.Check(ctx, d.Pool); err != nil {
+		return nil, err
+	}
 	s.org = follow.New(follow.Options[*org.Org]{
 		Bus: d.Bus, Topic: events.CompanyTopic, Group: "tracker-follow-" + d.Node, Load: s.loadOrg, Log: d.Log,
 	})
@@ -150,6 +155,10 @@ func (s *Service) Run(ctx context.Context) error {
 	group.Go(func() error { return s.org.Run(ctx) })
 	group.Go(func() error { return s.search.Run(ctx) })
 	group.Go(func() error { return s.sweepObjects(ctx) })
+	group.Go(func() error { return s.takeNotices(ctx) })
+	group.Go(func() error { return s.advanceTold(ctx) })
+	group.Go(func() error { return s.sweepNotices(ctx) })
+	group.Go(func() error { return s.mirror(ctx) })
 	group.Go(func() error { return ops.Retain(ctx, s.deps.Pool, s.deps.Log) })
 	return group.Wait()
 }
