@@ -138,7 +138,7 @@ func TestAChainDeeperThanItemsGoIsImportedWithoutItsLastEdges(t *testing.T) {
 	require.LessOrEqual(t, deepest, 7)
 }
 
-func TestOnlyAPersonsOwnCredentialImports(t *testing.T) {
+func TestASeatImportsNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.client.ImportWorkItems(seat(t.Context(), "ops-lead"), &trackerv1.ImportWorkItemsRequest{

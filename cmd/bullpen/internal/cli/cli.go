@@ -118,7 +118,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.data, "data", a.dataDefault(), "data directory of the local installation (BULLPEN_DATA)")
 	root.SetFlagErrorFunc(asUsage)
 	root.AddCommand(
-		a.up(), a.demo(), a.check(), a.migrate(), a.send(), a.tools(), a.servers(), a.call(), a.calls(), a.turns(), a.approvals(), a.policy(), a.work(), a.dead(), a.tokens(), a.doctor(),
+		a.up(), a.demo(), a.check(), a.migrate(), a.send(), a.tools(), a.servers(), a.call(), a.calls(), a.turns(), a.approvals(), a.policy(), a.work(), a.purge(), a.importItems(), a.dead(), a.tokens(), a.doctor(),
 		a.bench(), a.benchUpstream(), a.reference(), demoServer(),
 	)
 	checkArguments(root)

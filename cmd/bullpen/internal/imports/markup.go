@@ -24,7 +24,7 @@ var wikiRules = []struct {
 	{regexp.MustCompile(`\{color(?::[^}]*)?\}`), ""},
 }
 
-var wikiCode = regexp.MustCompile(`(?s)\{(code|noformat)(?::([a-zA-Z0-9+#-]*)[^}]*)?\}(.*?)\{(?:code|noformat)\}`)
+var wikiCode = regexp.MustCompile(`(?s)(?:^|[^{])(\{(?:code|noformat)(?::([a-zA-Z0-9+#-]*)[^}]*)?\})(.*?)\{(?:code|noformat)\}`)
 
 // wiki turns Jira's wiki markup into Markdown. What it does not know stays as it is; code is never touched.
 func wiki(text string) string {
@@ -32,7 +32,7 @@ func wiki(text string) string {
 	var out strings.Builder
 	at := 0
 	for _, m := range wikiCode.FindAllStringSubmatchIndex(text, -1) {
-		out.WriteString(inline(text[at:m[0]]))
+		out.WriteString(inline(text[at:m[2]]))
 		language := ""
 		if m[4] >= 0 {
 			language = strings.ToLower(text[m[4]:m[5]])

@@ -26,8 +26,8 @@ func (h *Handler) ImportWorkItems(ctx context.Context, req *trackerv1.ImportWork
 	if err != nil {
 		return nil, err
 	}
-	if !by.Person() {
-		return nil, fault.New(fault.Forbidden, "items are imported with a person's own credential, and yours is of kind %s", by.Kind)
+	if by.Kind == "agent" {
+		return nil, fault.New(fault.Forbidden, "items are imported by people and their programs, not by a seat: ask a person")
 	}
 	im := store.Import{
 		Project: strings.ToUpper(req.GetProject()), Source: req.GetSource(), DryRun: req.GetDryRun(), Act: store.Act{By: by, At: h.now(), Org: o},
