@@ -30,12 +30,29 @@ func (c Catalogue) Fields(scope field.Scope) field.Set {
 }
 
 // selectCatalogue answers one row a project. The labels come along: there are few, and a second question would cost more.
-const selectCatalogue = `select p.key, c.types, c.fields, p.fields, coalesce((select jsonb_agg(to_jsonb(l) - 'project' - 'name' order by l.slug)
-		from labels l where l.project = p.key), '[]')
-	from catalogue c, projects p`
+// selectDeclarations leaves them out.
+const (
+	selectCatalogue = `select p.key, c.types, c.fields, p.fields, coalesce((select jsonb_agg(to_jsonb(l) - 'project' - 'name' order by l.slug)
+			from labels l where l.project = p.key), '[]')
+		from catalogue c, projects p`
+	selectDeclarations = `select p.key, c.types, c.fields, p.fields, '[]'::jsonb from catalogue c, projects p`
+)
 
-// catalogue reads what work of a project is made of, as a transaction sees it, in one question. A write that changes no type, label or
-// custom field, and files nothing, need not ask. Labels that it then declares go out with [queueLabels].
+// queueCatalogue asks what work of a project is made of, as a transaction sees it; of its labels only when they are wanted. A project that is not
+// there leaves c as it is. A write that changes no type, label or custom field, and files nothing, need not ask.
+func queueCatalogue(batch *pgx.Batch, project string, labels bool, c *Catalogue) {
+	sql := selectDeclarations
+	if labels {
+		sql = selectCatalogue
+	}
+	batch.Queue(sql+` where p.key = $1`, project).Query(func(rows pgx.Rows) error {
+		all, err := collectCatalogues(rows)
+		*c = all[project]
+		return err
+	})
+}
+
+// catalogue is queueCatalogue with the labels, asked at once. A project that does not exist is refused.
 func catalogue(ctx context.Context, q querier, project string) (Catalogue, error) {
 	rows, err := q.Query(ctx, selectCatalogue+` where p.key = $1`, project)
 	if err != nil {

@@ -82,22 +82,6 @@ func (w Wishes) settle(ctx context.Context, tx pgx.Tx, c Catalogue, i *item.Item
 	return s, nil
 }
 
-const selectDeclarations = `select p.key, c.types, c.fields, p.fields, '[]'::jsonb from catalogue c, projects p`
-
-// queueCatalogue is [catalogue] as a statement of a batch, which leaves the labels out when nobody asks for them. A project that is not there
-// leaves c as it is.
-func queueCatalogue(batch *pgx.Batch, project string, labels bool, c *Catalogue) {
-	sql := selectDeclarations
-	if labels {
-		sql = selectCatalogue
-	}
-	batch.Queue(sql+` where p.key = $1`, project).Query(func(rows pgx.Rows) error {
-		all, err := collectCatalogues(rows)
-		*c = all[project]
-		return err
-	})
-}
-
 func (w Wishes) resolver(ctx context.Context, tx pgx.Tx, a Act) field.Resolver {
 	return field.Resolver{
 		Item: func(text string) (string, error) {
