@@ -462,7 +462,7 @@ type TrackerServiceClient interface {
 	UploadProjectFile(context.Context) (TrackerServiceUploadProjectFileClientStream, error)
 	// Reads a whole file of a project, in parts.
 	DownloadProjectFile(context.Context, *v1.DownloadProjectFileRequest) (TrackerServiceDownloadProjectFileClientStream, error)
-	// Brings items of another tracker in. Only a person's own credential may.
+	// Brings items of another tracker in. A seat may not.
 	ImportWorkItems(context.Context, *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error)
 }
 
@@ -609,7 +609,7 @@ type TrackerServiceHandler interface {
 	UploadProjectFile(context.Context, TrackerServiceUploadProjectFileServerStream) (*v1.UploadProjectFileResponse, error)
 	// Reads a whole file of a project, in parts.
 	DownloadProjectFile(context.Context, *v1.DownloadProjectFileRequest, TrackerServiceDownloadProjectFileServerStream) error
-	// Brings items of another tracker in. Only a person's own credential may.
+	// Brings items of another tracker in. A seat may not.
 	ImportWorkItems(context.Context, *v1.ImportWorkItemsRequest) (*v1.ImportWorkItemsResponse, error)
 }
 

@@ -2329,7 +2329,7 @@ export const TrackerService: GenService<{
     output: typeof DownloadProjectFileResponseSchema;
   },
   /**
-   * Brings items of another tracker in. Only a person's own credential may.
+   * Brings items of another tracker in. A seat may not.
    *
    * @generated from rpc bullpen.tracker.v1.TrackerService.ImportWorkItems
    */
