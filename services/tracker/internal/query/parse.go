@@ -11,7 +11,7 @@ import (
 
 // Parse reads a query. What it does not understand it refuses, naming the key as it was given; nothing is left out.
 func Parse(params Params) (*Query, error) {
-	q := &Query{Limit: DefaultLimit, GroupLimit: DefaultGroups, Sort: Sort{Key: "updated", Descending: true}}
+	q := &Query{Limit: DefaultLimit, GroupLimit: DefaultGroups, Sort: usualOrder}
 	given := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		canonical := Canonical(name)
@@ -24,8 +24,17 @@ func Parse(params Params) (*Query, error) {
 		}
 	}
 	slices.SortFunc(q.Where, byKey)
+	if _, sorted := given["sort"]; q.Removed && !sorted {
+		q.Sort = trashOrder
+	}
 	return q, q.settle()
 }
+
+var (
+	usualOrder = Sort{Key: "updated", Descending: true}
+	// trashOrder is by removal time, the latest first.
+	trashOrder = Sort{Key: "removed", Descending: true}
+)
 
 func byKey(a, b Condition) int { return strings.Compare(a.Key, b.Key) }
 
@@ -269,6 +278,8 @@ func (q *Query) settle() error {
 		return invalid("sort", "sort=priorities is the order of somebody's priorities: say whose with priorities=<handle>")
 	case q.Sort.Key == "rank" && q.Project == "":
 		return invalid("sort", "rank is a project's own order: name the project, or sort by something else")
+	case q.Removed != (q.Sort.Key == "removed"):
+		return invalid("sort", "the trash is ordered by when things were removed, with sort=removed or -removed, and nothing else is")
 	case q.Group != nil && q.GroupBy == "":
 		return invalid("group", "group names a column of group_by, and group_by is not given")
 	case q.Removed && q.GroupBy != "":

@@ -48,6 +48,8 @@ func TestAnUnparsedParameterIsRefusedNeverIgnored(t *testing.T) {
 	refused(t, query.Params{"container": "project:"}, "container", "workspace")
 	refused(t, query.Params{"sort": "rank"}, "sort", "project")
 	refused(t, query.Params{"sort": "priorities"}, "sort", "whose")
+	refused(t, query.Params{"removed": "true", "sort": "due"}, "sort", "trash")
+	refused(t, query.Params{"sort": "removed"}, "sort", "trash")
 	refused(t, query.Params{"removed": "true", "group_by": "status"}, "group_by", "trash")
 	refused(t, query.Params{"f.Team": "core"}, "f.Team", "slug")
 	refused(t, query.Params{"f.team": "gt:"}, "f.team", "needs a value")

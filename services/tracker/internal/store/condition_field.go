@@ -13,35 +13,39 @@ import (
 
 // field is a condition on a custom field. What says that a value is not so holds for items without one too.
 func (s *statement) field(c query.Condition) string {
-	id := s.arg(c.Field.ID)
-	has := has(id)
-	text := "(i.fields ->> " + id + ")"
+	negated := slices.Contains([]field.Operator{field.Ne, field.NotIn, field.None, field.NotContains, field.Unset}, c.Op)
+	asked := s.asked(c)
+	if negated {
+		return "not " + asked
+	}
+	return asked
+}
+
+// asked is a condition on a custom field without its negation.
+func (s *statement) asked(c query.Condition) string {
 	switch c.Op {
-	case field.IsSet:
-		return has
-	case field.Unset:
-		return "not " + has
 	case field.Eq, field.Ne, field.In, field.NotIn, field.Any, field.None, field.All:
-		held := s.held(c, has, text)
-		if slices.Contains([]field.Operator{field.Ne, field.NotIn, field.None}, c.Op) {
-			return "not " + held
+		if c.When == nil {
+			return s.held(c)
 		}
-		return held
-	case field.Contains:
-		return "(" + has + " and " + text + " ilike " + s.arg("%"+likeLiteral(c.Values[0])+"%") + ")"
-	case field.NotContains:
-		return "not (" + has + " and " + text + " ilike " + s.arg("%"+likeLiteral(c.Values[0])+"%") + ")"
-	case field.StartsWith:
-		return "(" + has + " and " + text + " ilike " + s.arg(likeLiteral(c.Values[0])+"%") + ")"
 	}
-	if c.When != nil {
-		return s.days(c, has, text)
-	}
+	id := s.arg(c.Field.ID)
+	has, text := has(id), "(i.fields ->> "+id+")"
 	bounds := map[field.Operator]string{field.Lt: "<", field.Lte: "<=", field.Gt: ">", field.Gte: ">="}
-	if compare, ok := bounds[c.Op]; ok {
-		return fmt.Sprintf("(%s and %s %s %s::text::numeric)", has, amount(id), compare, s.arg(c.Values[0]))
+	switch {
+	case c.When != nil:
+		return s.days(c, has, text)
+	case c.Op == field.IsSet || c.Op == field.Unset:
+		return has
+	case c.Op == field.Contains || c.Op == field.NotContains:
+		return "(" + has + " and " + text + " ilike " + s.arg("%"+likeLiteral(c.Values[0])+"%") + ")"
+	case c.Op == field.StartsWith:
+		return "(" + has + " and " + text + " ilike " + s.arg(likeLiteral(c.Values[0])+"%") + ")"
+	case c.Op == field.Range:
+		return fmt.Sprintf("(%s and coalesce(%s between %s::text::numeric and %s::text::numeric, false))", has, amount(id), s.arg(c.Values[0]), s.arg(c.Values[1]))
+	default:
+		return fmt.Sprintf("(%s and coalesce(%s %s %s::text::numeric, false))", has, amount(id), bounds[c.Op], s.arg(c.Values[0]))
 	}
-	return fmt.Sprintf("(%s and %s between %s::text::numeric and %s::text::numeric)", has, amount(id), s.arg(c.Values[0]), s.arg(c.Values[1]))
 }
 
 // has asks for items with a value, in words that the index of fields is for.
@@ -53,10 +57,7 @@ func amount(id string) string {
 }
 
 // held asks whether the value is, or holds, one of the values or all of them.
-func (s *statement) held(c query.Condition, has, text string) string {
-	if c.When != nil {
-		return s.days(c, has, text)
-	}
+func (s *statement) held(c query.Condition) string {
 	parts := make([]string, 0, len(c.Values))
 	for _, value := range c.Values {
 		var kept any = value
