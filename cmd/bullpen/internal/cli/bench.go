@@ -48,7 +48,16 @@ func (a *app) bench() *cobra.Command {
 	callCommand.Flags().BoolVar(&quick, "quick", false, "take seconds: show that everything works, and measure little")
 	callCommand.Flags().IntVar(&call.Rounds, "rounds", call.Rounds, "how often each load runs with each arm")
 	callCommand.Flags().DurationVar(&call.Slice, "slice", call.Slice, "how long each load runs with one arm in one round")
+	work := bench.TrackerDefaults()
+	trackerCommand := area("tracker", "How fast work is read, searched and written, among little and much of it", func(ctx context.Context, o bench.Options) (*bench.Report, error) {
+		work.Options = o
+		return bench.Tracker(ctx, work)
+	})
+	trackerCommand.Flags().IntSliceVar(&work.Items, "items", work.Items, "how many items there are, one installation for each")
+	trackerCommand.Flags().IntVar(&work.History, "history", work.History, "how many rows of history each has")
+	trackerCommand.Flags().DurationVar(&work.Slice, "slice", work.Slice, "how long each load runs in one round")
 	cmd.AddCommand(
+		trackerCommand,
 		callCommand,
 		area("boot", "How long until ready, and how much memory at rest", bench.Boot),
 		area("webhook", "How fast webhooks are acknowledged", bench.Webhook),
