@@ -207,7 +207,12 @@ func TestAnythingAtOnceLeavesEverythingSound(t *testing.T) {
 	for n := range ids {
 		ids[n] = got(t, b, add(t, b, fmt.Sprint("item ", n+1), "")).GetId()
 	}
-	some := func() string { return ids[rand.IntN(items)] }
+	var mu sync.Mutex
+	some := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return ids[rand.IntN(items)]
+	}
 	change := func() *trackerv1.SetChange {
 		switch rand.IntN(4) {
 		case 0:
@@ -260,12 +265,40 @@ func TestAnythingAtOnceLeavesEverythingSound(t *testing.T) {
 			return err
 		},
 	}
+	gestures = append(gestures,
+		func(ctx context.Context, _ int) error {
+			_, err := b.client.MergeWorkItem(ctx, &trackerv1.MergeWorkItemRequest{Item: some(), Into: some()})
+			return err
+		},
+		func(ctx context.Context, _ int) error {
+			_, err := b.client.CommentOnWorkItem(ctx, &trackerv1.CommentOnWorkItemRequest{Item: some(), Body: "What now?"})
+			return err
+		},
+		func(ctx context.Context, n int) error {
+			going := some()
+			res, err := b.client.GetWorkItem(ctx, &trackerv1.GetWorkItemRequest{Item: going})
+			if err != nil {
+				return err
+			}
+			if _, err := b.client.PurgeWorkItem(ctx, &trackerv1.PurgeWorkItemRequest{Item: going, ConfirmKey: res.GetItem().GetKey(), Reason: "x"}); err != nil {
+				return err
+			}
+			next, err := b.client.CreateWorkItem(ctx, &trackerv1.CreateWorkItemRequest{Title: fmt.Sprint("instead ", n), Project: "OPS"})
+			mu.Lock()
+			defer mu.Unlock()
+			for at, id := range ids {
+				if id == going && err == nil {
+					ids[at] = next.GetId()
+				}
+			}
+			return err
+		})
 	for round := range 3 {
 		for _, callers := range crowds {
 			errs := together(callers, func(n int) error {
 				return gestures[rand.IntN(len(gestures))](operator(t.Context()), round*100+n*1000+callers)
 			})
-			only(t, errs, fault.Invalid, fault.Conflict, fault.StaleVersion, fault.Exists)
+			only(t, errs, fault.Invalid, fault.Conflict, fault.StaleVersion, fault.Exists, fault.NotFound)
 			sound(t, b)
 		}
 	}

@@ -75,6 +75,14 @@ func subtree(ctx context.Context, q querier, id uuid.UUID) ([]node, error) {
 	return pgx.CollectRows(rows, scanNode)
 }
 
+// descendants counts what is below an item, the trash included. Counting stops when an item may have no more.
+func descendants(ctx context.Context, q querier, id uuid.UUID) (n int, err error) {
+	err = q.QueryRow(ctx, `with recursive tree (id, level) as (
+			select $1::uuid, 0 union all select c.id, level + 1 from tree join items c on c.parent = tree.id where level < $3)
+		select count(*) - 1 from (select from tree limit $2) t`, id, item.MaxDescendants+2, 4*item.MaxDepth).Scan(&n)
+	return n, err
+}
+
 // ancestry answers an item and what it is part of, up to the top.
 func ancestry(ctx context.Context, q querier, id uuid.UUID) ([]node, error) {
 	rows, err := q.Query(ctx, `with recursive up (id, parent, level) as (
@@ -153,11 +161,11 @@ func fitsBelow(ctx context.Context, q querier, argument string, up []node, heigh
 			above.key(), depth, height, item.MaxDepth).WithField(argument)
 	}
 	top := up[len(up)-1]
-	tree, err := subtree(ctx, q, top.id)
+	now, err := descendants(ctx, q, top.id)
 	if err != nil {
 		return err
 	}
-	if now := len(tree) - 1; now+size > item.MaxDescendants {
+	if now+size > item.MaxDescendants {
 		return fault.New(fault.Invalid, "%s has %d items below it already, and an item may have %d: put it elsewhere", top.key(), now, item.MaxDescendants).
 			WithField(argument)
 	}
