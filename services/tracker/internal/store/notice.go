@@ -33,13 +33,15 @@ type Told struct {
 	Notices  []Notice
 }
 
-// TakeTold keeps whom a change was told to, in the transaction that takes the fact in. The same fact again changes nothing.
+// TakeTold keeps whom a change was told to, in the transaction that takes the fact in. The same fact again changes nothing. Of an item that was
+// destroyed since, nothing is kept but that it was.
 func TakeTold(ctx context.Context, tx pgx.Tx, t Told) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`insert into told (position) values ($1) on conflict do nothing`, t.Position.Sequence)
 	for _, n := range t.Notices {
 		batch.Queue(`insert into notices (person, position, item_id, item_key, title, reason, reasons, kind, actor, actor_kind, excerpt, comment_id, occurred_at)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
+			select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 where $8 = 'purged' or not exists (select from purged_items where id = $3)
+			on conflict do nothing`,
 			n.Person, t.Position.Sequence, n.ItemID, n.ItemKey, n.Title, n.Reason, set(n.Reasons), n.Kind, n.Actor, n.ActorKind, n.Excerpt, n.CommentID, n.OccurredAt)
 	}
 	return tx.SendBatch(ctx, batch).Close()

@@ -26,6 +26,7 @@ type Purge struct {
 
 // what a purge deletes, in this order. What refers to the item elsewhere goes with its row, or names an id that nothing has any more.
 var purges = []string{
+	`delete from notices where item_id = $1`,
 	`delete from comments where item_id = $1`,
 	`delete from history where item_id = $1`,
 	`delete from former_keys where item_id = $1`,

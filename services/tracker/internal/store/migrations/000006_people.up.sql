@@ -42,6 +42,8 @@ create table notices (
 );
 create index notices_reason_idx on notices (person, reason, position desc);
 create index notices_occurred_at_idx on notices (occurred_at);
+-- A destroyed item's notices go with it.
+create index notices_item_idx on notices (item_id);
 
 -- Changes of items of which it is settled who is told.
 create table told (
