@@ -3,7 +3,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo up program build test test-kafka conformance chaos bench check lint fmt generate generate-check breaking \
+.PHONY: help demo up program build test test-kafka conformance chaos races bench check lint fmt generate generate-check breaking \
 	check-deps check-modules tidy sync tools
 
 # Pinned tools (tools/*/go.mod) are built once, into the user's cache.
@@ -53,6 +53,10 @@ conformance: ## Run the official conformance suite of MCP against us, with no fa
 chaos: ## Kill services, Postgres and the broker under load; nothing may be lost or doubled
 	@tools/preflight test
 	@BULLPEN_TEST_CHAOS=1 go test -count=1 -v -timeout 10m -run Chaos ./cmd/bullpen
+
+races: ## Let 2, 8 and 64 callers fight over the same work items, BULLPEN_RACE_ROUNDS times (1000; hours)
+	@tools/preflight test
+	@BULLPEN_RACE_ROUNDS=$${BULLPEN_RACE_ROUNDS:-1000} go test -count=1 -v -timeout 12h -run 'ManyCallers' ./services/tracker
 
 bench: program ## Measure boot, webhook, turn and tool call beside their floors (minutes; needs a quiet machine)
 	@for area in boot webhook turn call; do bin/bullpen bench $$area $(ARGS); done
