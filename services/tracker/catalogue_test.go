@@ -180,6 +180,30 @@ func TestACatalogueThatIsTooLongForAnAnswerIsReadFieldByField(t *testing.T) {
 	require.Positive(t, empty)
 }
 
+func TestReadsOfTheCatalogueAndOfProjectsAreServedFromNoEarlierThanAskedFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	written := declare(t, b, &trackerv1.FieldDeclaration{Slug: "note", Name: "Note", Type: "text"}).GetPosition()
+	for _, read := range []func(position string) error{
+		func(position string) error {
+			_, err := b.client.GetWorkCatalogue(operator(t.Context()), &trackerv1.GetWorkCatalogueRequest{MinPosition: position})
+			return err
+		},
+		func(position string) error {
+			_, err := b.client.ListProjects(operator(t.Context()), &trackerv1.ListProjectsRequest{MinPosition: position})
+			return err
+		},
+		func(position string) error {
+			_, err := b.client.DescribeProject(operator(t.Context()), &trackerv1.DescribeProjectRequest{Project: "OPS", MinPosition: position})
+			return err
+		},
+	} {
+		require.NoError(t, read(written))
+		require.Equal(t, "BEHIND", refusal(t, read("tracker@1:999999"), fault.Unavailable, "min_position").Reason)
+		require.Equal(t, "WRONG_STREAM", refusal(t, read("knowledge@1:1"), fault.Invalid, "min_position").Reason)
+	}
+}
+
 func TestManyWritersOfTheCatalogueLoseNoVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -208,15 +208,3 @@ func TestOperatorsAreRestrictedByTypeAndTheAdmissibleAreNamed(t *testing.T) {
 	require.Equal(t, "f.cost", f.Field)
 	require.Contains(t, f.Message, "eq, ne, lt, lte, gt, gte, range, in, not_in, set, unset")
 }
-
-func TestItemsAreSortedByWhatTheirValuesMean(t *testing.T) {
-	t.Parallel()
-	s := set(everything(t))
-	res, err := s.Apply(nil, map[string]any{"severity": "high", "cost": 2.5, "done": true, "day": "2026-01-02"}, resolver(t))
-	require.NoError(t, err)
-	for slug, key := range map[string]any{"severity": 1.0, "cost": 2.5, "done": 1.0, "day": "2026-01-02", "note": nil} {
-		d, ok := s.Find(slug)
-		require.True(t, ok)
-		require.Equal(t, key, d.SortKey(stored(t, res.Values)), slug)
-	}
-}

@@ -110,32 +110,3 @@ func withArticle(fieldType string) string {
 		return "a " + fieldType
 	}
 }
-
-// SortKey answers what an item is sorted by: a number, a text, or for options the place of the first among the declared ones. Nil, for an item
-// without a value, comes last both ways.
-func (d Declaration) SortKey(values map[string]any) any {
-	kept, ok := values[d.ID]
-	if !ok {
-		return nil
-	}
-	switch v := kept.(type) {
-	case bool:
-		if v {
-			return 1.0
-		}
-		return 0.0
-	default:
-		ids, chosen := texts(kept)
-		if !chosen {
-			return kept
-		}
-		if len(ids) == 0 {
-			return nil
-		}
-		at := slices.IndexFunc(d.Options, func(o Option) bool { return o.ID == ids[0] })
-		if at < 0 {
-			at = len(d.Options)
-		}
-		return float64(at)
-	}
-}
