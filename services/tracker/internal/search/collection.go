@@ -113,6 +113,7 @@ type collection struct {
 	current atomic.Pointer[view]
 	writing sync.Mutex // guards what current is set to
 	merging atomic.Bool
+	scratch scratch
 	merges  sync.WaitGroup
 }
 
@@ -178,21 +179,24 @@ func add(b *segment.Builder, d Document) {
 // level groups parts of about one size.
 func level(p *part) int { return bits.Len(uint(p.segment.Docs()-p.dead)) / 2 }
 
-// due answers parts that are to be merged: several of one size, or one of which more is removed than not. Nil when there are none.
+// due answers parts that are to be merged, small ones first: several of one size, or one of which more is removed than not. Nil when
+// there are none.
 func (v *view) due() (parts []*part, docs int) {
 	levels := map[int][]*part{}
 	for _, p := range v.parts {
-		if p.dead > p.segment.Docs()/2 {
-			return []*part{p}, p.segment.Docs()
-		}
 		levels[level(p)] = append(levels[level(p)], p)
 	}
-	for l := range 64 {
+	for l := range bits.UintSize {
 		if len(levels[l]) >= fanOut {
 			for _, p := range levels[l] {
 				docs += p.segment.Docs()
 			}
 			return levels[l], docs
+		}
+	}
+	for _, p := range v.parts {
+		if p.dead > p.segment.Docs()/2 {
+			return []*part{p}, p.segment.Docs()
 		}
 	}
 	return nil, 0
@@ -236,7 +240,7 @@ func (c *collection) replace(old []*part, made *part) {
 			continue
 		}
 		for doc := range then.segment.Docs() {
-			if then.alive(doc) && !(left && p.alive(doc)) {
+			if then.alive(doc) && (!left || !p.alive(doc)) {
 				if at, ok := made.segment.Find(then.segment.ID(doc)); ok {
 					docs = append(docs, at)
 				}

@@ -79,18 +79,19 @@ type weighted struct {
 }
 
 // search reads one view. It holds one number for each document while it runs.
-func (v *view) search(ctx context.Context, q Query) (Result, error) {
+func (v *view) search(ctx context.Context, q Query, spare *scratch) (Result, error) {
 	defer runtime.KeepAlive(v) // its bytes may be mapped
 	groups, result := v.plan(q)
 	result.Partial = v.partial()
 	best := top{limit: q.Limit}
 	for _, p := range v.parts {
-		scores := take(p.segment.Docs())
+		scores := spare.take(p.segment.Docs())
 		for _, g := range groups {
 			if err := ctx.Err(); err != nil {
+				spare.give(scores)
 				return result, err
 			}
-			g.score(p.segment, v.mean(), scores.all)
+			g.score(p.segment, v.mean(), scores.all, spare)
 		}
 		for _, id := range q.Except {
 			if doc, ok := p.segment.Find(id); ok {
@@ -104,7 +105,7 @@ func (v *view) search(ctx context.Context, q Query) (Result, error) {
 				best.offer(p.segment, doc, score)
 			}
 		}
-		scores.give()
+		spare.give(scores)
 	}
 	result.Hits = best.hits
 	return result, nil
@@ -222,15 +223,15 @@ func choose(frequencies map[string]int, most int, terms map[string]float32, weig
 }
 
 // score adds what the group is worth in each document of a segment: what the best of its words is.
-func (g group) score(s *segment.Segment, mean float32, scores []float32) {
+func (g group) score(s *segment.Segment, mean float32, scores []float32, spare *scratch) {
 	if len(g.words) == 1 {
 		if term, ok := s.Lookup(g.words[0].text); ok {
 			s.Score(term, g.words[0].weight*g.idf, mean, scores)
 		}
 		return
 	}
-	best := take(s.Docs())
-	defer best.give()
+	best := spare.take(s.Docs())
+	defer spare.give(best)
 	for _, word := range g.words {
 		if term, ok := s.Lookup(word.text); ok {
 			s.ScoreBest(term, word.weight*g.idf, mean, scores, best.all)
@@ -241,11 +242,15 @@ func (g group) score(s *segment.Segment, mean float32, scores []float32) {
 // numbers are one for each document of a segment, used again and again.
 type numbers struct{ all []float32 }
 
-var spare = sync.Pool{New: func() any { return new(numbers) }}
+// scratch keeps numbers for the next search.
+type scratch struct{ pool sync.Pool }
 
 // take answers n zeros.
-func take(n int) *numbers {
-	z := spare.Get().(*numbers)
+func (s *scratch) take(n int) *numbers {
+	z, ok := s.pool.Get().(*numbers)
+	if !ok {
+		z = new(numbers)
+	}
 	if cap(z.all) < n {
 		z.all = make([]float32, n)
 	}
@@ -254,7 +259,7 @@ func take(n int) *numbers {
 	return z
 }
 
-func (n *numbers) give() { spare.Put(n) }
+func (s *scratch) give(n *numbers) { s.pool.Put(n) }
 
 // top keeps the best hits in order.
 type top struct {

@@ -192,5 +192,5 @@ func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if c == nil || !x.Progress().Built {
 		return Result{}, ErrBuilding
 	}
-	return c.current.Load().search(ctx, q)
+	return c.current.Load().search(ctx, q, &c.scratch)
 }

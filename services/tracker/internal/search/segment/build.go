@@ -116,7 +116,7 @@ func (w *writer) number(n uint32) {
 }
 
 func newWriter(out io.Writer, docs []document) *writer {
-	w := &writer{out: bufio.NewWriterSize(out, 1<<16), sum: crc32.New(castagnoli)}
+	w := &writer{out: bufio.NewWriterSize(out, 1<<16), sum: crc32.New(castagnoli())}
 	w.write([]byte(magic))
 	w.at[0] = w.size
 	for _, d := range docs {

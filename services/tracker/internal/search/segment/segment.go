@@ -33,7 +33,8 @@ const (
 // ErrDamaged is answered for bytes that are no whole segment.
 var ErrDamaged = errors.New("the segment is damaged")
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is made once, however often it is asked for.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // Segment reads a segment. It is safe for concurrent use, for as long as its bytes stay.
 type Segment struct {
@@ -56,7 +57,7 @@ func Parse(data []byte) (*Segment, error) {
 		return nil, ErrDamaged
 	}
 	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
-	if crc32.Checksum(body, castagnoli) != sum {
+	if crc32.Checksum(body, castagnoli()) != sum {
 		return nil, fmt.Errorf("%w: its checksum is another", ErrDamaged)
 	}
 	trailer := data[len(data)-trailerBytes:]

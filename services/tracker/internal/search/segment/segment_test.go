@@ -113,7 +113,7 @@ func TestMergedSegmentsHoldWhatIsKeptOfThem(t *testing.T) {
 func TestBytesThatAreNoWholeSegmentAreRefused(t *testing.T) {
 	t.Parallel()
 	data := build(t, []doc{{uuid.New(), []string{"one", "two"}}}).Bytes()
-	for n := range len(data) {
+	for n := range data {
 		_, err := Parse(data[:n])
 		require.ErrorIs(t, err, ErrDamaged)
 		turned := slices.Clone(data)

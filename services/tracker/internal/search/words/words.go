@@ -24,12 +24,13 @@ type Word struct {
 	Dense bool
 }
 
-var unspaced = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
-}
-
+// dense reports whether a character is of a script that puts no space between words.
 func dense(r rune) bool {
-	return r >= 0x0e00 && (unicode.In(r, unspaced...) || r == 'ー' || r == 'ｰ' || r == 'ﾞ' || r == 'ﾟ')
+	if r < 0x0e00 {
+		return false
+	}
+	return r == 'ー' || r == 'ｰ' || r == 'ﾞ' || r == 'ﾟ' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+		unicode.Bopomofo, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // part reports whether a character stands in words of spaced scripts.
