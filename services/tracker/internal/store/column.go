@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/bullpenhq/bullpen/services/tracker/internal/field"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/query"
@@ -69,13 +68,6 @@ func columnOfQuery(q *query.Query) column {
 }
 
 func plain(sql string) func(*statement) string { return func(*statement) string { return sql } }
-
-// require adds a condition as the query itself would.
-func (s *statement) require(c query.Condition) {
-	s.groups = slices.Clone(s.groups)
-	s.narrow(c)
-	s.add(s.condition(c))
-}
 
 // days parts by a date's day or week, which is named by its Monday.
 func days(grouping string) column {

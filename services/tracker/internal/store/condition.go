@@ -17,6 +17,8 @@ type statement struct {
 	args  []any
 	// groups are the status groups that may be answered, as no condition of a list is as selective for so many items.
 	groups []item.Group
+	// ceiling is where counting stops.
+	ceiling int32
 	// asks is who asks, now the moment on the company's clock.
 	asks Act
 	now  time.Time
@@ -37,24 +39,20 @@ func (s *statement) fork() *statement {
 	return &forked
 }
 
-// where is everything that must hold, for items of the groups.
+// where is everything that must hold, for items of the groups. They are named even when they are all, as they lead the indexes.
 func (s *statement) where() string {
-	parts := s.parts
-	if len(s.groups) < len(allGroups) {
-		names := make([]string, 0, len(s.groups))
-		for _, g := range s.groups {
-			names = append(names, strconv.Itoa(int(g)))
-		}
-		parts = append(slices.Clip(parts), "i.status_group = any('{"+strings.Join(names, ",")+"}')")
+	names := make([]string, 0, len(s.groups))
+	for _, g := range s.groups {
+		names = append(names, strconv.Itoa(int(g)))
 	}
-	return strings.Join(parts, " and ")
+	return strings.Join(s.parts, " and ") + " and i.status_group = any('{" + strings.Join(names, ",") + "}')"
 }
 
 var allGroups = []item.Group{item.NotStarted, item.Active, item.Done, item.Closed}
 
 // conditions writes what a query says when somebody asks it.
 func conditions(q *query.Query, a Act) *statement {
-	s := &statement{groups: slices.Clone(allGroups), asks: a, now: a.Org.Clock(a.At)}
+	s := &statement{groups: slices.Clone(allGroups), ceiling: MaxCounted, asks: a, now: a.Org.Clock(a.At)}
 	if q.Removed {
 		s.add("i.removed_at is not null")
 	} else {
@@ -67,8 +65,7 @@ func conditions(q *query.Query, a Act) *statement {
 		s.add("i.parent is null")
 	}
 	for _, c := range q.Where {
-		s.narrow(c)
-		s.add(s.condition(c))
+		s.require(c)
 	}
 	if len(q.Any) > 0 {
 		alternatives := make([]string, 0, len(q.Any))
@@ -103,6 +100,23 @@ func (s *statement) narrow(c query.Condition) {
 	s.groups = slices.DeleteFunc(s.groups, func(g item.Group) bool { return !possible(g) })
 }
 
+// require adds a condition. One that its groups say already is not looked for in every row too.
+func (s *statement) require(c query.Condition) {
+	s.groups = slices.Clone(s.groups)
+	s.narrow(c)
+	if c.Key == "status_group" || c.Key == "status" && s.whole(c.Values) {
+		return
+	}
+	s.add(s.condition(c))
+}
+
+// whole reports whether statuses are all that the groups have.
+func (s *statement) whole(chosen []string) bool {
+	return !slices.ContainsFunc(query.Statuses(), func(status string) bool {
+		return slices.Contains(s.groups, item.GroupOf(status)) && !slices.Contains(chosen, status)
+	})
+}
+
 // columnOf are the columns of conditions that ask for one of some values.
 var columnOf = map[string]string{
 	"key": "i.id", "status": "i.status", "type": "i.type", "assignee": "i.assignee", "reporter": "i.reporter", "unit": "i.filed_unit",
@@ -121,6 +135,7 @@ func (s *statement) condition(c query.Condition) string {
 		return s.overlaps(column, c.Values)
 	}
 	if c.Field != nil {
+		s.ceiling = maxSought
 		return s.field(c)
 	}
 	switch c.Key {
@@ -157,12 +172,16 @@ func (s *statement) condition(c query.Condition) string {
 		return "i.id = any(coalesce((select priorities from persons where handle = " + s.arg(c.Values[0]) + "), '{}'))"
 	case "flag":
 		flags := make([]string, 0, len(c.Values))
+		s.ceiling = maxSought
 		for _, flag := range c.Values {
 			flags = append(flags, flagged[flag])
 		}
 		return "(" + strings.Join(flags, " or ") + ")"
 	default: // true or false
 		fact := facts[c.Key]
+		if c.Key != "has_open_asks" {
+			s.ceiling = maxSought
+		}
 		if c.Key == "ready" {
 			fact = readyFor(len(s.args) + 1)
 			s.args = append(s.args, readyArgs(s.asks)...)
@@ -272,20 +291,23 @@ func (s *statement) showClosed(value string) string {
 	}
 }
 
-// text asks for a part of the title, or for the beginning of a key.
+// text asks for a part of the title, or for the beginning of a key. Titles are found by three letters in a row; a key without them is
+// looked for among keys alone.
 func (s *statement) text(text string) string {
-	title := "i.title ilike " + s.arg("%"+likeLiteral(text)+"%")
 	project, number, ok := splitKey(text)
 	if !ok {
-		return title
+		return "i.title ilike " + s.arg("%"+likeLiteral(text)+"%")
+	}
+	var found []string
+	if len(project) >= 3 || number > 99 {
+		found = append(found, "select id from items where title ilike "+s.arg("%"+likeLiteral(text)+"%"))
 	}
 	// Numbers that begin with these digits, as ranges: the index of keys knows nothing of digits.
-	var ranges []string
 	name := s.arg(project)
 	for low, high := int64(number), int64(number); low < 1<<31; low, high = low*10, high*10+9 {
-		ranges = append(ranges, fmt.Sprintf("i.project = %s and i.number between %d and %d", name, low, min(high, 1<<31-1)))
+		found = append(found, fmt.Sprintf("select id from items where project = %s and number between %d and %d", name, low, min(high, 1<<31-1)))
 	}
-	return "(" + title + " or " + strings.Join(ranges, " or ") + ")"
+	return "i.id in (" + strings.Join(found, " union all ") + ")"
 }
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)

@@ -15,7 +15,7 @@ const (
 	// maxBoard is how many items of the whole company are parted into columns.
 	maxBoard = 20_000
 	// maxGroups is how many columns are shown.
-	maxGroups = 64
+	maxGroups = 32
 )
 
 // Group is one column of a grouped list.
@@ -81,10 +81,10 @@ func (s *Store) countClosed(ctx context.Context, all *statement, parted column) 
 		for n, value := range parted.closed {
 			group := all.fork()
 			parted.only(group, value)
-			batch.Queue(group.count(MaxCounted+1), group.args...).QueryRow(func(row pgx.Row) error {
+			batch.Queue(group.count(group.ceiling+1), group.args...).QueryRow(func(row pgx.Row) error {
 				var count int32
 				err := row.Scan(&count)
-				groups[n] = Group{Value: value, Count: min(count, MaxCounted), AtLeast: count > MaxCounted}
+				groups[n] = Group{Value: value, Count: min(count, group.ceiling), AtLeast: count > group.ceiling}
 				return err
 			})
 		}

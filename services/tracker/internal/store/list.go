@@ -15,6 +15,8 @@ import (
 const (
 	// MaxCounted is where counting stops: a total over it is said to be at least that.
 	MaxCounted = 10_000
+	// maxSought is where counting stops when no index knows what is counted, but other rows or a custom field's value.
+	maxSought = 1_000
 	// maxSorted is how many items are sorted by a custom field, which no index knows.
 	maxSorted = MaxCounted
 )
@@ -37,7 +39,7 @@ type Page struct {
 	Items []Row
 	// Next continues the list; nil at its end.
 	Next *Cursor
-	// Total counts over all pages and stops at MaxCounted.
+	// Total counts over all pages and stops at MaxCounted, or earlier where each item has to be looked at.
 	Total   int32
 	AtLeast bool
 }
@@ -57,8 +59,11 @@ func (s *Store) ListItems(ctx context.Context, q *query.Query, a Act, cursor *Cu
 		}
 		l.phase, l.after = cursor.Phase, cursor
 	}
+	if q.Sort.Field != nil {
+		c.ceiling = maxSorted
+	}
 	count := func(batch *pgx.Batch) {
-		batch.Queue(c.count(MaxCounted+1), c.args...).QueryRow(func(row pgx.Row) error { return row.Scan(&page.Total) })
+		batch.Queue(c.count(c.ceiling+1), c.args...).QueryRow(func(row pgx.Row) error { return row.Scan(&page.Total) })
 	}
 	if q.Sort.Field != nil {
 		if err := s.read(ctx, count); err != nil {
@@ -82,8 +87,8 @@ func (s *Store) ListItems(ctx context.Context, q *query.Query, a Act, cursor *Cu
 		}
 	}
 	page.Items, page.Next = l.page(q.Limit)
-	if page.AtLeast = page.Total > MaxCounted; page.AtLeast {
-		page.Total = MaxCounted
+	if page.AtLeast = page.Total > c.ceiling; page.AtLeast {
+		page.Total = c.ceiling
 	}
 	return page, nil
 }
@@ -131,15 +136,19 @@ func (l *lister) page(limit int) ([]Row, *Cursor) {
 }
 
 // count counts what matches, up to limit.
-func (s *statement) count(limit int) string {
+func (s *statement) count(limit int32) string {
 	return fmt.Sprintf("select count(*) from (select from items i where %s limit %d) counted", s.where(), limit)
 }
 
-// read runs what ask queues in one round trip. Lists are planned for the values that they are asked with: how many items a project or
-// a colleague has decides by which index they are best read.
+// listSettings hold for one read. Lists are planned for the values that they are asked with: how many items a project or a colleague has
+// decides by which index they are best read. Reading all items side by side would only keep other callers waiting.
+const listSettings = `select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'off', true),
+	set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true)`
+
+// read runs what ask queues in one round trip.
 func (s *Store) read(ctx context.Context, ask func(*pgx.Batch)) error {
 	batch := &pgx.Batch{}
-	batch.Queue("select set_config('plan_cache_mode', 'force_custom_plan', true)")
+	batch.Queue(listSettings)
 	ask(batch)
 	return s.pool.SendBatch(ctx, batch).Close()
 }
