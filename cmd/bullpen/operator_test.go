@@ -65,7 +65,7 @@ units:
 		first := created(t, session, map[string]any{"project": "OPS", "title": title})
 		again := created(t, session, map[string]any{"title": title, "project": "OPS", "op_id": first.OpID})
 		require.Equal(t, first, again, "it landed once")
-		other := created(t, session, map[string]any{"project": "OPS", "title": title})
+		other := created(t, session, map[string]any{"project": "OPS", "title": title, "even_if_exists": true})
 		require.NotEqual(t, first.Key, other.Key, "a new call is new work")
 
 		asked, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "test_input_required_result_elicitation", Arguments: map[string]any{}})
