@@ -15,7 +15,7 @@ import (
 )
 
 func create(ctx context.Context, b bundle, req *trackerv1.CreateWorkItemRequest) (*trackerv1.CreateWorkItemResponse, error) {
-	if req.Project == "" {
+	if req.GetProject() == "" {
 		req.Project = "OPS"
 	}
 	return b.client.CreateWorkItem(ctx, req)

@@ -20,7 +20,7 @@ func gesture(t require.TestingT, i *item.Item, g item.Gesture) item.Change {
 	return c
 }
 
-func refused(t *testing.T, i *item.Item, g item.Gesture) *fault.Error {
+func refused(t *testing.T, i *item.Item, g item.Gesture) fault.Error {
 	t.Helper()
 	before := *i
 	_, _, err := i.Apply(item.Update{Checklist: g}, human, start)
@@ -28,7 +28,7 @@ func refused(t *testing.T, i *item.Item, g item.Gesture) *fault.Error {
 	require.True(t, ok, "%v", err)
 	require.Equal(t, fault.Invalid, f.Class)
 	require.Equal(t, before, *i, "a refusal leaves the item as it is")
-	return f
+	return *f
 }
 
 func TestAGestureChangesOneThingAndHistoryTellsHowMuchIsDone(t *testing.T) {

@@ -17,13 +17,13 @@ func claim(i *item.Item, by item.Actor, at time.Time) error {
 	return err
 }
 
-func conflict(t *testing.T, err error, reason string) *fault.Error {
+func conflict(t *testing.T, err error, reason string) fault.Error {
 	t.Helper()
 	f, ok := fault.As(err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, fault.Conflict, f.Class)
 	require.Equal(t, reason, f.Reason)
-	return f
+	return *f
 }
 
 func TestAClaimKeepsOthersOutUntilItLapses(t *testing.T) {

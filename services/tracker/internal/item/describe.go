@@ -38,25 +38,22 @@ func Describe(before, after *Item) map[string]Field {
 	return d
 }
 
-// kinds of change by what differs, the most specific first.
-var kinds = []struct {
-	kind   string
-	fields []string
-}{
-	{"status", []string{"status"}},
-	{"assignee", []string{"assignee"}},
-	{"routed", []string{"routing_unit"}},
-	{"reparented", []string{"parent"}},
-	{"relations", []string{"waiting_on", "blocking", "linked", "duplicates", "page"}},
-	{"checklist", []string{"checklists"}},
-	{"collaborators", []string{"collaborators"}},
-	{"tags", []string{"tags"}},
-}
-
 // kindOf answers the most specific kind of a change. Who watches is the kind only of a change of nothing else, as whoever gets an
 // item watches it.
 func kindOf(fields map[string]Field) string {
-	for _, k := range kinds {
+	for _, k := range []struct {
+		kind   string
+		fields []string
+	}{
+		{"status", []string{"status"}},
+		{"assignee", []string{"assignee"}},
+		{"routed", []string{"routing_unit"}},
+		{"reparented", []string{"parent"}},
+		{"relations", []string{"waiting_on", "blocking", "linked", "duplicates", "page"}},
+		{"checklist", []string{"checklists"}},
+		{"collaborators", []string{"collaborators"}},
+		{"tags", []string{"tags"}},
+	} {
 		if slices.ContainsFunc(k.fields, func(name string) bool { _, changed := fields[name]; return changed }) {
 			return k.kind
 		}
