@@ -98,7 +98,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		"an operator has no seat's tools":                 {asOperator, "console", "", "reply", fault.Forbidden, "a seat's tool"},
 		"the engine's own tools do not pass":              {claims(func(*rpc.Principal) {}), "turn", "", "submit_work", fault.Forbidden, "run by the turn engine itself"},
 		"a backend that the company lacks is unavailable": {claims(func(*rpc.Principal) {}), "turn", "", "get_page", fault.Unavailable, "needs `knowledge:native`"},
-		"a name that nothing has is not found":            {claims(func(*rpc.Principal) {}), "turn", "", "list_project", fault.NotFound, "Did you mean `list_projects`?"},
+		"a name that nothing has is not found":            {claims(func(*rpc.Principal) {}), "turn", "", "list_project", fault.NotFound, "Did you mean `list_projects`"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
