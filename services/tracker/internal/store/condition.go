@@ -322,8 +322,9 @@ const waits = `exists (select from relations r join items b on b.id = r.to_id an
 var facts = map[string]string{
 	"has_open_asks": "(i.open_asks > 0)",
 	"blocked":       waits,
-	"has_dependencies": `(exists (select from relations r where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null)
-		or exists (select from relations r where r.to_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null))`,
+	// One question of two parts: as two that either may answer, each would be answered for all items first.
+	"has_dependencies": `exists (select from relations r where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null
+		union all select from relations r where r.to_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null)`,
 }
 
 const edge = "r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null"
