@@ -47,7 +47,7 @@ func TestHelpIsAsItsGoldenFile(t *testing.T) {
 	var all strings.Builder
 	for _, command := range []string{
 		"", "demo", "check", "migrate", "send", "tools", "tools show", "tools changes", "tools accept", "tools skills", "servers", "servers show", "servers put", "servers restart", "call", "calls", "calls show", "turns", "turns list", "turns show",
-		"approvals", "approvals list", "approvals show", "approvals approve", "approvals deny", "approvals cancel", "policy", "policy explain", "policy simulate", "work", "work explain", "dead", "dead list", "dead redrive",
+		"approvals", "approvals list", "approvals show", "approvals approve", "approvals deny", "approvals cancel", "policy", "policy explain", "policy simulate", "work", "work explain", "purge", "dead", "dead list", "dead redrive",
 		"token", "token create", "token list", "token revoke", "doctor", "bench", "bench boot", "bench webhook", "bench turn", "bench call",
 	} {
 		args := append(strings.Fields(command), "--help")
