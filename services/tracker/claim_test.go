@@ -3,6 +3,7 @@ package tracker_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -238,6 +239,24 @@ func TestWhatIsFinishedRemovedOrSomebodyElsesIsNotClaimed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.client.ClaimWorkItem(seat(t.Context(), "designer"), &trackerv1.ClaimWorkItemRequest{Item: key})
 	require.Equal(t, "ITEM_REMOVED", refusal(t, err, fault.Invalid, "item").Reason)
+}
+
+func TestAClaimShowsTheWholeItem(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	declare(t, b, &trackerv1.FieldDeclaration{Slug: "cost", Name: "Cost", Type: "number"})
+	first := file(t, b, "First").GetKey()
+	res, err := create(operator(t.Context()), b, &trackerv1.CreateWorkItemRequest{
+		Title: "Second", Body: strings.Repeat("x", 5000), WaitingOn: []string{first}, Fields: values(t, map[string]any{"cost": 3}),
+	})
+	require.NoError(t, err)
+	shown := claim(seat(t.Context(), "ops-lead"), t, b, &trackerv1.ClaimWorkItemRequest{Item: res.GetKey()}).GetItem()
+	require.Equal(t, map[string]any{"cost": 3.0}, shown.GetFields().AsMap())
+	require.Equal(t, first, shown.GetWaitingOn()[0].GetItem())
+	require.True(t, shown.GetBlocked())
+	require.Equal(t, "ops-lead", shown.GetClaim().GetHolder())
+	require.Equal(t, int32(5000), shown.GetBodyBytes())
+	require.Less(t, len(shown.GetBody()), 4100, "a long description is shortened")
 }
 
 func TestARepeatedClaimIsTheSameClaim(t *testing.T) {

@@ -58,5 +58,23 @@ func (h *Handler) ClaimWorkItem(ctx context.Context, req *trackerv1.ClaimWorkIte
 	if err != nil {
 		return nil, err
 	}
+	h.show(ctx, res)
 	return res, nil
+}
+
+// show puts the whole item in the place of what the ledger keeps of it. The claim stands whether the item can be read or not, so a reading
+// that fails leaves what is there.
+func (h *Handler) show(ctx context.Context, res *trackerv1.ClaimWorkItemResponse) {
+	if res.GetItem() == nil {
+		return
+	}
+	read, err := h.GetWorkItem(ctx, &trackerv1.GetWorkItemRequest{Item: res.GetItem().GetId(), Include: []string{"fields"}})
+	if err == nil {
+		res.Item = read.GetItem()
+		return
+	}
+	if fits(res, "") != nil {
+		res.Item.Checklists = nil
+		res.Warnings = append(res.Warnings, "its checklists are too long to be shown here: get_work_item shows the item")
+	}
 }
