@@ -3,8 +3,9 @@
 // A write locks its item, draws its place in the order of writes after the lock, lets the item decide, and sends row, history, event
 // and ledger to the server in one round trip with the commit.
 //
-// The order of locks is the same everywhere, so that no two writes wait for each other: rows of projects by key, then items by id,
-// then tallies. A new item locks its project, as it draws the number from there.
+// The order of locks is the same everywhere, so that no two writes wait for each other: the ledger's operation, trees by project (see
+// [lockTrees]), a project's order (see [Store.PlaceItem]), rows of projects by key, then items by id, then the items that a finish frees
+// (see [freed]), then tallies. A new item locks its project, as it draws the number from there.
 package store
 
 import (
