@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -77,6 +78,9 @@ func (s *Store) plan(ctx context.Context, tx pgx.Tx, self uuid.UUID, project str
 	var removed bool
 	err = tx.QueryRow(ctx, `select n.rank, n.project, n.removed_at is not null, i.rank, p.next_number from items n, items i join projects p on p.key = i.project
 		where n.id = $1 and i.id = $2`, id, self).Scan(&key, &in, &removed, &now, &next)
+	if errors.Is(err, pgx.ErrNoRows) { // one of the two was destroyed since it was found
+		return plan{}, nothing(argument, name)
+	}
 	if err != nil {
 		return plan{}, err
 	}

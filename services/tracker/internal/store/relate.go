@@ -111,16 +111,17 @@ func (r *related) lock(ctx context.Context, tx pgx.Tx, ids []uuid.UUID, wait str
 	return err
 }
 
-// replaced answers the other ends of edges that the update may take away without naming them.
+// replaced answers the other ends of edges that the update may take away without naming them. Whoever writes an edge holds both of its
+// ends, or edges that are written from either end would be waited for in circles.
 func (r *related) replaced(ctx context.Context, tx pgx.Tx, self uuid.UUID) ([]uuid.UUID, error) {
 	u := r.update
 	whole := func(c *item.SetChange) bool { return c != nil && (c.Clear || len(c.Set) > 0) }
-	if !whole(u.WaitingOn) && !whole(u.Blocking) {
+	if !whole(u.WaitingOn) && !whole(u.Blocking) && !whole(u.Linked) {
 		return nil, nil
 	}
-	rows, err := tx.Query(ctx, `select to_id from relations where from_id = $1 and kind = 'waiting_on' and cleared_at is null and $2
-		union select from_id from relations where to_id = $1 and kind = 'waiting_on' and cleared_at is null and $3`,
-		self, whole(u.WaitingOn), whole(u.Blocking))
+	rows, err := tx.Query(ctx, `select to_id from relations where from_id = $1 and cleared_at is null and (kind = 'waiting_on' and $2 or kind = 'linked' and $4)
+		union select from_id from relations where to_id = $1 and cleared_at is null and (kind = 'waiting_on' and $3 or kind = 'linked' and $4)`,
+		self, whole(u.WaitingOn), whole(u.Blocking), whole(u.Linked))
 	if err != nil {
 		return nil, err
 	}

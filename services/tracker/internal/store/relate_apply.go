@@ -241,12 +241,15 @@ func (k *knot) blocking(ctx context.Context, tx pgx.Tx) error {
 	return k.clear(ctx, tx, "waiting_on", gone, true)
 }
 
-func (k *knot) linked(context.Context, pgx.Tx) error {
+func (k *knot) linked(ctx context.Context, tx pgx.Tx) error {
 	if k.update.Linked == nil {
 		return nil
 	}
 	_, added, gone := k.change("linked", k.ends("linked", true, true), k.resolved(*k.update.Linked))
 	if err := k.takes("linked", added); err != nil {
+		return err
+	}
+	if err := k.hold(ctx, tx, gone); err != nil {
 		return err
 	}
 	for _, id := range added {
@@ -307,8 +310,10 @@ func (k *knot) duplicate(ctx context.Context, tx pgx.Tx) error {
 
 // clear takes edges away.
 func (k *knot) clear(ctx context.Context, tx pgx.Tx, kind string, ends []uuid.UUID, in bool) error {
-	if err := k.hold(ctx, tx, kind, ends); err != nil {
-		return err
+	if kind == "waiting_on" {
+		if err := k.hold(ctx, tx, ends); err != nil {
+			return err
+		}
 	}
 	for _, id := range ends {
 		e := relation{from: k.item.ID, to: id, kind: kind}
@@ -321,11 +326,11 @@ func (k *knot) clear(ctx context.Context, tx pgx.Tx, kind string, ends []uuid.UU
 	return nil
 }
 
-// hold locks the other ends of edges of waiting that came after this write looked which rows to lock. It must not wait for them, as the
+// hold locks the other ends of edges that came after this write looked which rows to lock. It must not wait for them, as the
 // order of locks is over: whoever holds one changes the same edges at this moment.
-func (k *knot) hold(ctx context.Context, tx pgx.Tx, kind string, ends []uuid.UUID) error {
+func (k *knot) hold(ctx context.Context, tx pgx.Tx, ends []uuid.UUID) error {
 	missing := slices.DeleteFunc(slices.Clone(ends), func(id uuid.UUID) bool { return k.neighbours[id] != nil })
-	if kind != "waiting_on" || len(missing) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
 	if err := k.lock(ctx, tx, missing, "skip locked"); err != nil {
