@@ -90,7 +90,7 @@ func TestAnIntricateTextIsReadInTime(t *testing.T) {
 		text := "hey @quill\n\n" + strings.Repeat(sign, (MaxCommentCharacters-20)/len(sign))
 		begin := time.Now()
 		require.Contains(t, Mentions(text), Mention{Login: "quill"}, "%q", sign)
-		require.Less(t, time.Since(begin), 30*time.Second, "%q", sign) // a tenth of a second on a machine at rest; minutes if it grew with the square
+		require.Less(t, time.Since(begin), 30*time.Second, "%q", sign) // generous: the machine may be busy
 	}
 	require.Equal(t, []Mention{{Login: "quill"}},
 		Mentions(strings.Repeat("[", maxBrackets+1)+" @quill `@a` [@b](c) https://x.example/@c\n> @d\n```\n@e\n```\n"))
