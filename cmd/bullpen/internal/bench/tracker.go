@@ -64,6 +64,7 @@ type trackerSite struct {
 	items          int
 	executable     string
 	postgres       *pgserver.Server
+	dsn            string
 	suite          *process
 	client         trackerv1connect.TrackerServiceClient
 }
@@ -91,11 +92,18 @@ func trackerAt(ctx context.Context, o TrackerOptions, items int, report *Report)
 		return err
 	}
 	report.add(name("search index built in"), time.Since(began).Seconds(), "s", "")
-	if err := s.reads(ctx, o, name, report); err != nil {
+	kinds, err := s.kinds(ctx)
+	if err != nil {
 		return err
 	}
-	if err := s.writes(ctx, o, name, report); err != nil {
-		return err
+	for _, measure := range []func() error{
+		func() error { return s.reads(ctx, o, kinds, name, report) },
+		func() error { return s.writes(ctx, o, name, report) },
+		func() error { return s.firstReads(ctx, o, kinds, name, report) },
+	} {
+		if err := measure(); err != nil {
+			return err
+		}
 	}
 	memory, err := s.suite.memory()
 	if err != nil {
@@ -111,15 +119,14 @@ func (s *trackerSite) load(ctx context.Context, history int) error {
 	if err := s.database(ctx); err != nil {
 		return err
 	}
-	dsn := s.postgres.DSN()
 	name := tracker.Module.Name
-	if err := pg.EnsureSchemas(ctx, dsn, name); err != nil {
+	if err := pg.EnsureSchemas(ctx, s.dsn, name); err != nil {
 		return err
 	}
-	if err := pg.Migrate(ctx, dsn, map[string]fs.FS{name: tracker.Module.Migrations}); err != nil {
+	if err := pg.Migrate(ctx, s.dsn, map[string]fs.FS{name: tracker.Module.Migrations}); err != nil {
 		return err
 	}
-	pool, err := pg.Open(ctx, dsn, name)
+	pool, err := pg.Open(ctx, s.dsn, name)
 	if err != nil {
 		return err
 	}
@@ -128,13 +135,16 @@ func (s *trackerSite) load(ctx context.Context, history int) error {
 }
 
 func (s *trackerSite) database(ctx context.Context) (err error) {
-	s.postgres, err = pgserver.Start(ctx, pgserver.Options{DataDir: filepath.Join(s.data, "postgres"), Log: slog.New(slog.DiscardHandler)})
-	return err
+	if s.postgres, err = pgserver.Start(ctx, pgserver.Options{DataDir: filepath.Join(s.data, "postgres"), Log: slog.New(slog.DiscardHandler)}); err != nil {
+		return err
+	}
+	s.dsn = s.postgres.DSN()
+	return nil
 }
 
 // start starts the suite, and answers when searches are served.
 func (s *trackerSite) start(ctx context.Context) (err error) {
-	environment := map[string]string{config.EnvName("database-url"): s.postgres.DSN()}
+	environment := map[string]string{config.EnvName("database-url"): s.dsn}
 	if s.suite, err = up(ctx, s.executable, filepath.Join(s.data, "suite"), environment, "--company", s.document); err != nil {
 		return err
 	}

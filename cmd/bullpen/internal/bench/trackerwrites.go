@@ -26,19 +26,19 @@ func (s *trackerSite) writes(ctx context.Context, o TrackerOptions, name func(st
 	}{
 		{"create", func(ctx context.Context) error {
 			n := next.Add(1)
-			_, err := s.client.CreateWorkItem(caller(ctx), &trackerv1.CreateWorkItemRequest{
+			_, err := s.client.CreateWorkItem(ctx, &trackerv1.CreateWorkItemRequest{
 				Project: fmt.Sprintf("P%d", 1+n%trackerProjects), Title: fmt.Sprintf("Bench number %d", n), Body: "Filed to see how long that takes.", EvenIfExists: true,
 			})
 			return err
 		}},
 		{"update", func(ctx context.Context) error {
 			item, n := numbered()
-			_, err := s.client.UpdateWorkItem(caller(ctx), &trackerv1.UpdateWorkItemRequest{Item: item, Priority: &priorities[int(n)%len(priorities)]})
+			_, err := s.client.UpdateWorkItem(ctx, &trackerv1.UpdateWorkItemRequest{Item: item, Priority: &priorities[int(n)%len(priorities)]})
 			return ignoreFrozen(err)
 		}},
 		{"comment", func(ctx context.Context) error {
 			item, n := numbered()
-			_, err := s.client.CommentOnWorkItem(caller(ctx), &trackerv1.CommentOnWorkItemRequest{Item: item, Body: fmt.Sprintf("Remark %d.", n)})
+			_, err := s.client.CommentOnWorkItem(ctx, &trackerv1.CommentOnWorkItemRequest{Item: item, Body: fmt.Sprintf("Remark %d.", n)})
 			return ignoreFrozen(err)
 		}},
 	}
@@ -46,11 +46,14 @@ func (s *trackerSite) writes(ctx context.Context, o TrackerOptions, name func(st
 	for round := range o.Runs {
 		fmt.Fprintf(o.Watch, "%s items: writes, round %d of %d\n", thousands(s.items), round+1, o.Runs)
 		for i, kind := range kinds {
-			floor, err := commitRate(ctx, s.postgres.DSN(), o.Slice)
+			floor, err := commitRate(ctx, s.dsn, o.Slice)
 			if err != nil {
 				return err
 			}
-			written, err := rate(ctx, o.Slice, floorClients, kind.call)
+			written, err := rate(ctx, o.Slice, floorClients, func(bounded context.Context) error {
+				// A call under way at the end is finished: one that is given up would be told that nobody knows what became of it.
+				return kind.call(caller(context.WithoutCancel(bounded)))
+			})
 			if err != nil {
 				return fmt.Errorf("%s: %w", kind.name, err)
 			}
