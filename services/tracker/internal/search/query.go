@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -142,7 +143,7 @@ func (v *view) group(w words.Word, whole, last bool) group {
 		if characters >= 2 && (last || frequency < rare) {
 			v.begun(w.Text, terms)
 		}
-		if frequency < rare {
+		if frequency < rare && !strings.ContainsAny(w.Text, "0123456789") { // another number is another thing
 			v.near(w.Text, characters, terms)
 		}
 	}
