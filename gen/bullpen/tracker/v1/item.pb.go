@@ -8,6 +8,7 @@ package trackerv1
 
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "github.com/bullpenhq/bullpen/gen/bullpen/tool/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
@@ -1535,7 +1536,7 @@ var File_bullpen_tracker_v1_item_proto protoreflect.FileDescriptor
 
 const file_bullpen_tracker_v1_item_proto_rawDesc = "" +
 	"\n" +
-	"\x1dbullpen/tracker/v1/item.proto\x12\x12bullpen.tracker.v1\x1a\x1bbuf/validate/validate.proto\x1a\"bullpen/tracker/v1/checklist.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\f\n" +
+	"\x1dbullpen/tracker/v1/item.proto\x12\x12bullpen.tracker.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1dbullpen/tool/v1/options.proto\x1a\"bullpen/tracker/v1/checklist.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\f\n" +
 	"\bWorkItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1f\n" +
@@ -1638,14 +1639,16 @@ const file_bullpen_tracker_v1_item_proto_rawDesc = "" +
 	"\vanswer_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"answerTime\x128\n" +
 	"\bdecision\x18\x06 \x01(\v2\x1c.bullpen.tracker.v1.DecisionR\bdecision\x12\x16\n" +
-	"\x06choice\x18\a \x01(\tR\x06choice\"\xcc\x02\n" +
+	"\x06choice\x18\a \x01(\tR\x06choice\"\xdc\x02\n" +
 	"\bDecision\x12$\n" +
 	"\bquestion\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\xac\x02R\bquestion\x12<\n" +
 	"\aoptions\x18\x02 \x03(\v2\".bullpen.tracker.v1.DecisionOptionR\aoptions\x12)\n" +
 	"\vrecommended\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18 R\vrecommended\x12&\n" +
 	"\trationale\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xdc\vR\trationale\x128\n" +
-	"\bevidence\x18\x05 \x03(\v2\x1c.bullpen.tracker.v1.EvidenceR\bevidence\x12\x1b\n" +
-	"\x04role\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x18\x10R\x04role\x122\n" +
+	"\bevidence\x18\x05 \x03(\v2\x1c.bullpen.tracker.v1.EvidenceR\bevidence\x12+\n" +
+	"\x04role\x18\x06 \x01(\tB\x17\xbaH\x04r\x02\x18\x10\xca\xf3\x18\f\n" +
+	"\n" +
+	"\"approver\"R\x04role\x122\n" +
 	"\x06inform\x18\a \x01(\v2\x1a.bullpen.tracker.v1.InformR\x06inform\"j\n" +
 	"\x0eDecisionOption\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18 R\x02id\x12\x1d\n" +

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"cmp"
+
 	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
 )
@@ -42,7 +44,7 @@ func DecisionOf(d *trackerv1.Decision) *item.Decision {
 	if d == nil {
 		return nil
 	}
-	out := &item.Decision{Question: d.GetQuestion(), Recommended: d.GetRecommended(), Rationale: d.GetRationale(), Role: d.GetRole()}
+	out := &item.Decision{Question: d.GetQuestion(), Recommended: d.GetRecommended(), Rationale: d.GetRationale(), Role: cmp.Or(d.GetRole(), "approver")}
 	for _, o := range d.GetOptions() {
 		out.Options = append(out.Options, item.Option{ID: o.GetId(), Label: o.GetLabel(), Detail: o.GetDetail()})
 	}
