@@ -359,6 +359,10 @@ func TestFieldsAreAskedWithTheOperatorsOfTheirType(t *testing.T) {
 	require.Len(t, board.GetGroups(), 3)
 	require.Equal(t, []string{keys[1]}, board.GetGroups()[1].GetKeys())
 	require.InDelta(t, 13, board.GetTotals()[0].GetValue(), 0)
+	for value, count := range map[string]int32{"10": 1, "11": 0, "many": 0, "true": 0, "NaN": 0, "": 1} {
+		column := list(operator(t.Context()), t, b, &trackerv1.ListWorkItemsRequest{Query: &trackerv1.WorkQuery{GroupBy: "f.cost", Group: proto.String(value)}})
+		require.Equal(t, count, column.GetTotal(), value)
+	}
 	row := list(operator(t.Context()), t, b, &trackerv1.ListWorkItemsRequest{FieldFilters: where(t, map[string]any{"cost": 10}).GetWhere()}).GetItems()[0]
 	require.InDelta(t, 10, row.GetFields().GetFields()["cost"].GetNumberValue(), 0)
 }

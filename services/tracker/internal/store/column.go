@@ -139,8 +139,10 @@ func fieldColumn(d field.Declaration) column {
 				s.add("not " + has(s.arg(d.ID)))
 				return
 			}
-			id := s.arg(d.ID)
-			s.add(has(id) + " and i.fields ->> " + id + " = " + s.arg(value))
+			if o, ok := d.Option(value); ok {
+				value = o.ID
+			}
+			s.require(query.Condition{Key: "f." + d.Slug, Op: field.Eq, Values: []string{value}, Field: &d})
 		},
 	}
 	switch d.Kind() {
@@ -151,18 +153,6 @@ func fieldColumn(d field.Declaration) column {
 		c.closed, c.overlaps = append(c.closed, ""), d.Type == field.Labels || d.Multi
 	case field.Truths:
 		c.closed = []string{"true", "false", ""}
-	default:
-		return c
-	}
-	c.only = func(s *statement, value string) {
-		if value == "" {
-			s.add("not " + has(s.arg(d.ID)))
-			return
-		}
-		if o, ok := d.Option(value); ok {
-			value = o.ID
-		}
-		s.require(query.Condition{Key: "f." + d.Slug, Op: field.Eq, Values: []string{value}, Field: &d})
 	}
 	return c
 }

@@ -70,8 +70,9 @@ func (s *statement) held(c query.Condition) string {
 			kept = []string{value}
 		}
 		raw, err := json.Marshal(map[string]any{c.Field.ID: kept})
-		if err != nil {
-			panic(err) // texts, numbers and booleans can be written
+		if err != nil { // no item has a number that is none
+			parts = append(parts, "false")
+			continue
 		}
 		parts = append(parts, "i.fields @> "+s.arg(string(raw))+"::text::jsonb")
 	}
