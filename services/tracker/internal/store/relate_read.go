@@ -14,17 +14,18 @@ import (
 const maxReach = 4096
 
 // selectStanding follows what is open and waited for, from the items asked about to whatever those wait for, so that circles show. The
-// limit ends the recursion itself, as it makes no more rows than are taken.
+// limit ends the recursion itself, as it makes no more rows than are taken. How far it reaches nobody can estimate, so what it reaches is looked up
+// one by one: a planner that expects thousands would read every item.
 const selectStanding = `with recursive reach (id) as (
 		select unnest($1::uuid[])
 		union select r.to_id from reach join relations r on r.from_id = reach.id and r.kind = 'waiting_on' and r.cleared_at is null
-			join items t on t.id = r.to_id and t.status_group < 2 and t.removed_at is null),
+			cross join lateral (select from items where id = r.to_id and status_group < 2 and removed_at is null limit 1) t),
 	near as materialized (select id from reach limit $2)
 select 'waiting_on', r.from_id, r.to_id, coalesce(t.project || '-' || t.number, p.key, ''), coalesce(t.status_group < 2 and t.removed_at is null, false),
 	r.one_sided, t.id is null or t.removed_at is not null or r.one_sided and (select count(*) from relations d
 		where d.to_id = r.to_id and d.kind = 'waiting_on' and d.cleared_at is null and not d.one_sided) >= $3, 0, r.created_at
 from near join relations r on r.from_id = near.id and r.kind = 'waiting_on' and r.cleared_at is null
-	left join items t on t.id = r.to_id left join purged_items p on p.id = r.to_id
+	left join lateral (select * from items where id = r.to_id limit 1) t on true left join purged_items p on p.id = r.to_id
 union all
 select 'duplicates', r.from_id, r.to_id, t.project || '-' || t.number, false, false, false, 0, r.created_at
 from relations r join items t on t.id = r.to_id where r.from_id = any($1) and r.kind = 'duplicates' and r.cleared_at is null
@@ -91,21 +92,6 @@ func collectStandings(rows pgx.Rows) (map[uuid.UUID]item.Standing, error) {
 		standing[id] = s
 	}
 	return standing, nil
-}
-
-// waitingOn answers what each of some items waits for.
-func waitingOn(ctx context.Context, q querier, ids []uuid.UUID) (map[uuid.UUID][]item.Waiting, error) {
-	standing, err := standings(ctx, q, ids)
-	if err != nil {
-		return nil, err
-	}
-	waiting := make(map[uuid.UUID][]item.Waiting, len(standing))
-	for id, s := range standing {
-		if len(s.Waiting) > 0 {
-			waiting[id] = s.Waiting
-		}
-	}
-	return waiting, nil
 }
 
 // Standings answers how each of some items stands among the others.
