@@ -24,16 +24,6 @@ type Purge struct {
 	Act
 }
 
-// what a purge deletes, in this order. What refers to the item elsewhere goes with its row, or names an id that nothing has any more.
-var purges = []string{
-	`delete from notices where item_id = $1`,
-	`delete from comments where item_id = $1`,
-	`delete from history where item_id = $1`,
-	`delete from former_keys where item_id = $1`,
-	`delete from relations where to_id = $1 and kind <> 'waiting_on'`,
-	`delete from items where id = $1`,
-}
-
 // PurgeItem destroys an item for ever, once per operation: what it said, its thread and its history. What is part of it moves up. What
 // waits for it keeps its edge, which blocks no more. answer fills result.
 func (s *Store) PurgeItem(ctx context.Context, op ops.Operation, result proto.Message, p Purge, answer func(key string, movedUp int, at ops.Position)) error {
@@ -102,7 +92,15 @@ func (s *Store) queuePurge(ctx context.Context, batch *pgx.Batch, w *sweep, root
 		items = append(items, e.Item)
 	}
 	queueStructure(batch, items)
-	for _, statement := range purges {
+	// What refers to the item elsewhere goes with its row, or names an id that nothing has any more.
+	for _, statement := range []string{
+		`delete from notices where item_id = $1`,
+		`delete from comments where item_id = $1`,
+		`delete from history where item_id = $1`,
+		`delete from former_keys where item_id = $1`,
+		`delete from relations where to_id = $1 and kind <> 'waiting_on'`,
+		`delete from items where id = $1`,
+	} {
 		batch.Queue(statement, root.id)
 	}
 	batch.Queue(`insert into purged_items (id, key, purged_at) values ($1, $2, $3)`, root.id, root.key(), p.At)
