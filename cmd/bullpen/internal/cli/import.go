@@ -59,7 +59,7 @@ func (a *app) importItems() *cobra.Command {
 as JSON of the REST interface, Linear's as CSV. FILE may be - for standard input.
 
 Run it with --dry-run first: it lists what would be refused, and why. It may be interrupted and run again: an item is filed once, by its
-name in the other tracker and --source, and what is here already stays as it is. Who is who is said with --user; whoever has no handle here
+name in the other tracker and --source, which together name it for ever, and what is here already stays as it is. Who is who is said with --user; whoever has no handle here
 is kept by name. Nobody is told of what is imported.`,
 		Example: `  bullpen import github issues.json --project OPS --source github:acme/shop --user octocat=ines --dry-run
   bullpen import jira export.csv --project OPS --status "In QA=in_review"`,
@@ -129,7 +129,7 @@ func (a *app) runImport(ctx context.Context, i importing, kind, name string) err
 	}
 	defer func() { _ = file.Close() }()
 	run := &importRun{
-		client: trackerv1connect.NewTrackerServiceClient(client), importing: i,
+		client: trackerv1connect.NewTrackerServiceClient(client), importing: i, seen: map[string]bool{},
 		sum: imported{DryRun: i.dryRun, Refusals: []importRefusal{}, Warnings: map[string]int{}, Examples: map[string]string{}},
 	}
 	failed := run.all(ctx, kind, file, o)
@@ -147,8 +147,10 @@ type importRun struct {
 	importing
 	client trackerv1connect.TrackerServiceClient
 	sum    imported
-	part   []imports.Record
-	bytes  int
+	// seen are the names that have come: an item that comes twice is filed once, as it came first.
+	seen  map[string]bool
+	part  []imports.Record
+	bytes int
 }
 
 func (r *importRun) all(ctx context.Context, kind string, file io.Reader, o imports.Options) error {
@@ -161,6 +163,12 @@ func (r *importRun) all(ctx context.Context, kind string, file io.Reader, o impo
 			r.refuse(record.Place, record.Problem)
 			continue
 		}
+		if r.seen[record.Item.GetExternalId()] {
+			r.sum.There++
+			r.warn(record.Place, "it comes again in the file: what came first counts")
+			continue
+		}
+		r.seen[record.Item.GetExternalId()] = true
 		size := proto.Size(record.Item)
 		if len(r.part) == partItems || r.bytes+size > partBytes && len(r.part) > 0 {
 			if err := r.send(ctx); err != nil {
@@ -172,29 +180,23 @@ func (r *importRun) all(ctx context.Context, kind string, file io.Reader, o impo
 	return r.send(ctx)
 }
 
-// send sends what has gathered. An item that comes twice in a file goes into a later part, where it is there.
+// send sends what has gathered.
 func (r *importRun) send(ctx context.Context) error {
-	for len(r.part) > 0 {
-		req := &trackerv1.ImportWorkItemsRequest{Project: r.project, Source: r.source, DryRun: r.dryRun}
-		var sent, later []imports.Record
-		seen := map[string]bool{}
-		for _, record := range r.part {
-			if id := record.Item.GetExternalId(); !seen[id] {
-				seen[id] = true
-				sent, req.Items = append(sent, record), append(req.Items, record.Item)
-				continue
-			}
-			later = append(later, record)
-		}
-		res, err := r.client.ImportWorkItems(operator(ctx), req)
-		if err != nil {
-			return err
-		}
-		for n, result := range res.GetResults() {
-			r.count(sent[n], result)
-		}
-		r.part, r.bytes = later, 0
+	if len(r.part) == 0 {
+		return nil
 	}
+	req := &trackerv1.ImportWorkItemsRequest{Project: r.project, Source: r.source, DryRun: r.dryRun}
+	for _, record := range r.part {
+		req.Items = append(req.Items, record.Item)
+	}
+	res, err := r.client.ImportWorkItems(operator(ctx), req)
+	if err != nil {
+		return err
+	}
+	for n, result := range res.GetResults() {
+		r.count(r.part[n], result)
+	}
+	r.part, r.bytes = nil, 0
 	return nil
 }
 
@@ -210,10 +212,14 @@ func (r *importRun) count(record imports.Record, result *trackerv1.ImportResult)
 	r.sum.Filed++
 	r.sum.Comments += len(record.Item.GetComments())
 	for _, warning := range append(record.Warnings, result.GetWarnings()...) {
-		r.sum.Warnings[warning]++
-		if r.sum.Examples[warning] == "" {
-			r.sum.Examples[warning] = record.Place
-		}
+		r.warn(record.Place, warning)
+	}
+}
+
+func (r *importRun) warn(place, warning string) {
+	r.sum.Warnings[warning]++
+	if r.sum.Examples[warning] == "" {
+		r.sum.Examples[warning] = place
 	}
 }
 
@@ -235,11 +241,7 @@ func (a *app) printImport(sum imported) error {
 		return err
 	}
 	if len(sum.Refusals) > 0 {
-		rows := make([][]string, 0, len(sum.Refusals))
-		for _, refusal := range sum.Refusals {
-			rows = append(rows, []string{refusal.Place, indented(refusal.Problem)})
-		}
-		if err := table(a.Out, []string{"REFUSED", "WHY"}, rows); err != nil {
+		if err := table(a.Out, []string{"REFUSED", "WHERE", "WHY"}, refusalRows(sum)); err != nil {
 			return err
 		}
 	}
@@ -247,6 +249,29 @@ func (a *app) printImport(sum imported) error {
 		return nil
 	}
 	return table(a.Out, []string{"TIMES", "FIRST AT", "WARNING"}, warningRows(sum))
+}
+
+// shownPlaces is how many places a line names of those that are refused for the same reason.
+const shownPlaces = 5
+
+// refusalRows lists why records were refused, the most frequent reason first. Every one of them is in the answer as JSON.
+func refusalRows(sum imported) [][]string {
+	times, places := map[string]int{}, map[string][]string{}
+	for _, refusal := range sum.Refusals {
+		times[refusal.Problem]++
+		if len(places[refusal.Problem]) < shownPlaces {
+			places[refusal.Problem] = append(places[refusal.Problem], refusal.Place)
+		}
+	}
+	var rows [][]string
+	for _, problem := range byCount(times) {
+		where := strings.Join(places[problem], ", ")
+		if more := times[problem] - shownPlaces; more > 0 {
+			where += fmt.Sprintf(" and %d more", more)
+		}
+		rows = append(rows, []string{fmt.Sprint(times[problem]), where, indented(problem)})
+	}
+	return rows
 }
 
 // warningRows lists the warnings, the most frequent first.

@@ -1,16 +1,20 @@
 package imports
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // row is a line of a CSV file by its columns' names, which may repeat.
 type row struct {
+	header  []string
 	columns map[string][]int
 	values  []string
 	number  int
@@ -19,10 +23,8 @@ type row struct {
 // get answers the first column of a name that holds something; names are in any case.
 func (w row) get(names ...string) string {
 	for _, name := range names {
-		for _, at := range w.columns[strings.ToLower(name)] {
-			if at < len(w.values) && strings.TrimSpace(w.values[at]) != "" {
-				return strings.TrimSpace(w.values[at])
-			}
+		if values := w.all(name); len(values) > 0 {
+			return values[0]
 		}
 	}
 	return ""
@@ -39,10 +41,42 @@ func (w row) all(name string) []string {
 	return out
 }
 
+// rest answers the columns that hold something and that none of the readers knows, in the order of the file.
+func (w row) rest(known func(name string) bool) []fact {
+	var out []fact
+	seen := map[string]bool{}
+	for _, name := range w.header {
+		key := strings.ToLower(name)
+		if seen[key] || known(key) {
+			continue
+		}
+		seen[key] = true
+		if values := w.all(key); len(values) > 0 {
+			between := ", "
+			if strings.Contains(strings.Join(values, ""), "\n") {
+				between = "\n"
+			}
+			out = append(out, fact{name, strings.Join(values, between)})
+		}
+	}
+	return out
+}
+
+// blank reports whether a line holds nothing: spreadsheets leave such lines at the end, and they are no records.
+func (w row) blank() bool {
+	return !slices.ContainsFunc(w.values, func(value string) bool { return strings.TrimSpace(value) != "" })
+}
+
+// inUTF8 reports whether the line is text as it is expected; in another encoding some of it cannot be read.
+func (w row) inUTF8() bool {
+	return !slices.ContainsFunc(w.values, func(value string) bool { return !utf8.ValidString(value) })
+}
+
 // rows answers the lines under a CSV file's header. need are columns without which it is another kind of file.
-func rows(r io.Reader, need ...string) iter.Seq2[row, error] {
+func rows(r *bufio.Reader, need ...string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		reader := csv.NewReader(r)
+		reader.Comma = delimiter(r)
 		reader.FieldsPerRecord = -1
 		reader.LazyQuotes = true
 		header, err := reader.Read()
@@ -50,14 +84,10 @@ func rows(r io.Reader, need ...string) iter.Seq2[row, error] {
 			yield(row{}, fmt.Errorf("the file has no header: %w", err))
 			return
 		}
-		if len(header) == 1 && strings.Contains(header[0], ";") {
-			yield(row{}, fmt.Errorf("the columns are parted by ';': export the file again with commas"))
-			return
-		}
 		columns := map[string][]int{}
 		for at, name := range header {
-			name = strings.ToLower(strings.TrimSpace(name))
-			columns[name] = append(columns[name], at)
+			header[at] = strings.TrimSpace(name)
+			columns[strings.ToLower(header[at])] = append(columns[strings.ToLower(header[at])], at)
 		}
 		for _, name := range need {
 			if columns[strings.ToLower(name)] == nil {
@@ -74,9 +104,23 @@ func rows(r io.Reader, need ...string) iter.Seq2[row, error] {
 				yield(row{}, err)
 				return
 			}
-			if !yield(row{columns: columns, values: values, number: number}, nil) {
+			w := row{header: header, columns: columns, values: values, number: number}
+			if !w.blank() && !yield(w, nil) {
 				return
 			}
 		}
 	}
+}
+
+// delimiter answers what parts the columns of the header: a comma, or what spreadsheets of other languages write.
+func delimiter(r *bufio.Reader) rune {
+	head, _ := r.Peek(4 << 10) // a shorter file is all there is
+	line, _, _ := strings.Cut(string(head), "\n")
+	best := ','
+	for _, other := range []rune{';', '\t'} {
+		if strings.Count(line, string(other)) > strings.Count(line, string(best)) {
+			best = other
+		}
+	}
+	return best
 }

@@ -42,7 +42,10 @@ func (r *Record) fit(facts []fact) {
 	facts = r.fitLabels(facts)
 	i.Body = strings.TrimSpace(body)
 	if rest := footer(facts); rest != "" {
-		i.Body = strings.TrimSpace(i.Body + "\n\n---\n" + rest)
+		if i.Body != "" {
+			rest = i.Body + "\n\n---\n\n" + rest
+		}
+		i.Body = rest
 	}
 	i.Reporter = shorten(clean(i.GetReporter()), maxPerson)
 	r.fitTexts()
@@ -75,14 +78,27 @@ func (r *Record) fitLabels(facts []fact) []fact {
 	return append(facts, fact{"Labels", strings.Join(rest, ", ")})
 }
 
+// footer writes facts: those of one line below each other, then those of more with their lines.
 func footer(facts []fact) string {
-	var lines []string
+	var lines, texts []string
 	for _, f := range facts {
-		if value := oneLine(clean(f.value)); value != "" {
-			lines = append(lines, f.name+": "+value)
+		name := f.name
+		if custom, ok := strings.CutPrefix(name, "Custom field ("); ok {
+			name = strings.TrimSuffix(custom, ")")
+		}
+		value := strings.TrimSpace(clean(f.value))
+		switch {
+		case value == "":
+		case strings.Contains(value, "\n"):
+			texts = append(texts, name+":\n\n"+value)
+		default:
+			lines = append(lines, name+": "+oneLine(value))
 		}
 	}
-	return strings.Join(lines, "  \n")
+	if len(lines) > 0 {
+		texts = append([]string{strings.Join(lines, "  \n")}, texts...)
+	}
+	return strings.Join(texts, "\n\n")
 }
 
 // fitTexts lets texts that are too long go on in the thread.
@@ -101,7 +117,11 @@ func (r *Record) fitTexts() {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		for _, part := range split(text, maxComment) {
+		parts := split(text, maxComment)
+		if len(parts) > 1 {
+			r.warn("a comment is longer than %d KiB and goes on in the next one", maxComment>>10)
+		}
+		for _, part := range parts {
 			thread = append(thread, &trackerv1.ImportedComment{Author: shorten(clean(c.GetAuthor()), maxPerson), Body: part, CreateTime: c.GetCreateTime()})
 		}
 	}

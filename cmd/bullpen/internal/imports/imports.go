@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -51,10 +52,7 @@ func Read(kind string, r io.Reader, o Options) iter.Seq2[Record, error] {
 		o.Zone = time.UTC
 	}
 	o.Users, o.Statuses, o.Types = lower(o.Users), lower(o.Statuses), lower(o.Types)
-	buffered := bufio.NewReaderSize(r, 64<<10)
-	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\ufeff" {
-		_, _ = buffered.Discard(3)
-	}
+	buffered := decoded(r)
 	switch kind {
 	case "github":
 		return readGitHub(buffered, o)
@@ -104,7 +102,7 @@ func (o Options) person(name string) (string, bool) {
 
 var known = struct{ statuses, priorities, types map[string]string }{
 	statuses: map[string]string{
-		"to do": "todo", "todo": "todo", "open": "todo", "new": "todo", "backlog": "todo", "reopened": "todo", "triage": "todo", "planned": "todo",
+		"": "todo", "to do": "todo", "todo": "todo", "open": "todo", "new": "todo", "backlog": "todo", "reopened": "todo", "triage": "todo", "planned": "todo",
 		"selected for development": "todo", "ready": "todo", "ready for development": "todo", "on hold": "todo", "blocked": "todo", "unstarted": "todo",
 		"in progress": "in_progress", "started": "in_progress", "in development": "in_progress", "doing": "in_progress",
 		"in review": "in_review", "code review": "in_review", "patch available": "in_review", "review": "in_review", "in qa": "in_review", "qa": "in_review",
@@ -114,9 +112,9 @@ var known = struct{ statuses, priorities, types map[string]string }{
 		"declined": "cancelled", "abandoned": "cancelled",
 	},
 	priorities: map[string]string{
-		"highest": "urgent", "blocker": "urgent", "critical": "urgent", "urgent": "urgent", "p0": "urgent", "high": "high", "major": "high", "p1": "high",
+		"highest": "urgent", "blocker": "urgent", "immediate": "urgent", "showstopper": "urgent", "critical": "urgent", "urgent": "urgent", "p0": "urgent", "high": "high", "major": "high", "p1": "high",
 		"medium": "normal", "normal": "normal", "p2": "normal", "low": "low", "minor": "low", "p3": "low", "lowest": "low", "trivial": "low", "p4": "low",
-		"": "none", "none": "none", "no priority": "none", "not a priority": "none", "undefined": "none", "unprioritized": "none",
+		"": "none", "none": "none", "no priority": "none", "not a priority": "none", "undefined": "none", "unprioritized": "none", "unknown": "none", "not set": "none", "unset": "none",
 	},
 	types: map[string]string{
 		"task": "task", "sub-task": "task", "subtask": "task", "technical task": "task", "bug": "bug", "defect": "bug", "epic": "epic", "initiative": "epic",
@@ -126,10 +124,14 @@ var known = struct{ statuses, priorities, types map[string]string }{
 	},
 }
 
+// ranked is what stands before the name of a priority in many trackers.
+var ranked = regexp.MustCompile(`^(p|prio|priority|sev)?\s*\d+\s*[-–:.)]+\s*`)
+
 // abandoned are resolutions that finish without doing.
 var abandoned = []string{
 	"won't do", "won't fix", "duplicate", "cannot reproduce", "not a problem", "not a bug", "invalid", "incomplete", "declined", "rejected", "abandoned",
-	"obsolete", "not planned", "wont fix", "later", "auto closed", "information provided", "works as designed", "not_planned",
+	"obsolete", "not planned", "wont fix", "won’t do", "won’t fix", "later", "auto closed", "information provided", "works as designed", "as designed", "by design", "withdrawn", "won't proceed",
+	"works for me", "not_planned",
 }
 
 // status answers ours for theirs. resolution tells what was done from what was given up; category, in Jira's words, helps where the
@@ -141,7 +143,7 @@ func (o Options) status(r *Record, name, category, resolution string) string {
 	}
 	to, ok := known.statuses[key]
 	if !ok {
-		switch strings.ToLower(category) {
+		switch strings.ToLower(strings.TrimSpace(category)) {
 		case "done":
 			to = "done"
 		case "indeterminate", "in progress":
@@ -159,8 +161,13 @@ func (o Options) status(r *Record, name, category, resolution string) string {
 	return to
 }
 
+// priority answers ours for theirs, with or without a rank before it: `P2-High` is high.
 func (o Options) priority(r *Record, name string) string {
-	to, ok := known.priorities[strings.ToLower(strings.TrimSpace(name))]
+	key := strings.ToLower(strings.TrimSpace(name))
+	to, ok := known.priorities[key]
+	if !ok {
+		to, ok = known.priorities[ranked.ReplaceAllString(key, "")]
+	}
 	if !ok {
 		r.warn("priority %q is not known here and became none", name)
 		return "none"

@@ -1,8 +1,8 @@
 package imports
 
 import (
+	"bufio"
 	"fmt"
-	"io"
 	"iter"
 	"math"
 	"strconv"
@@ -11,25 +11,47 @@ import (
 	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
 )
 
-// readJiraCSV reads an export of Jira's issue navigator. Columns repeat: one for each label, comment and link. A subtask names its parent
-// by number, so keys are learned on the way: a parent that comes later is named by its number, which the second name of its item.
-func readJiraCSV(r io.Reader, o Options) iter.Seq2[Record, error] {
+// jiraFile is what an export of Jira's issue navigator says of itself. It is held whole: a part names its whole by a number, and a
+// remark its author by an account, that other rows give a name to, and the newest row comes first.
+type jiraFile struct {
+	rows []row
+	// keys are by Jira's number, people by account.
+	keys, people map[string]string
+}
+
+// readJiraCSV reads an export of Jira's issue navigator. Columns repeat: one for each label, comment and link.
+func readJiraCSV(r *bufio.Reader, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		keys := map[string]string{} // by Jira's number
+		file := jiraFile{keys: map[string]string{}, people: map[string]string{}}
 		for w, err := range rows(r, "Summary", "Issue key") {
 			if err != nil {
 				yield(Record{}, err)
 				return
 			}
-			keys[w.get("Issue id")] = w.get("Issue key")
-			if !yield(jiraRow(w, o, keys), nil) {
+			file.rows = append(file.rows, w)
+			file.learn(w)
+		}
+		for _, w := range file.rows {
+			if !yield(file.record(w, o), nil) {
 				return
 			}
 		}
 	}
 }
 
-func jiraRow(w row, o Options, keys map[string]string) Record {
+// learn keeps which key a number has, and whose accounts are whose.
+func (f jiraFile) learn(w row) {
+	f.keys[w.get("Issue id")] = w.get("Issue key")
+	for _, role := range []string{"Project lead", "Assignee", "Reporter", "Creator", "Watchers"} {
+		names, accounts := w.all(role), w.all(role+" Id")
+		for n := range min(len(names), len(accounts)) {
+			f.people[accounts[n]] = names[n]
+		}
+	}
+	delete(f.keys, "")
+}
+
+func (f jiraFile) record(w row, o Options) Record {
 	r := Record{Place: fmt.Sprintf("row %d", w.number)}
 	key := w.get("Issue key")
 	if key == "" {
@@ -37,9 +59,12 @@ func jiraRow(w row, o Options, keys map[string]string) Record {
 		return r
 	}
 	r.Place += " (" + key + ")"
+	if !w.inUTF8() {
+		r.warn("some of its text is not UTF-8 and cannot be read: save the file as UTF-8")
+	}
 	r.Item = &trackerv1.ImportedItem{
-		ExternalId: key, Title: w.get("Summary"), Body: wiki(w.get("Description")), Labels: w.all("Labels"), Reporter: w.get("Reporter", "Creator"),
-		Due:    o.dayOf(&r, "Due date", w.get("Due date", "Due Date")),
+		ExternalId: key, Title: w.get("Summary"), Body: f.prose(w.get("Description")), Labels: w.all("Labels"), Reporter: w.get("Reporter", "Creator"),
+		Due:    o.day(&r, "Due date", w.get("Due date")),
 		Points: points(w.get("Custom field (Story Points)", "Custom field (Story point estimate)", "Story Points")),
 	}
 	i := r.Item
@@ -48,34 +73,44 @@ func jiraRow(w row, o Options, keys map[string]string) Record {
 	i.Priority = o.priority(&r, w.get("Priority"))
 	i.CreateTime, i.UpdateTime = o.when(&r, "Created", w.get("Created")), o.when(&r, "Updated", w.get("Updated"))
 	i.DoneTime = o.when(&r, "Resolved", w.get("Resolved"))
-	i.EstimateMinutes = minutes(w.get("Original Estimate", "Original estimate"))
-	i.Parent = parentKey(w, keys)
-	for name := range w.columns {
-		if inward := strings.TrimSuffix(strings.TrimPrefix(name, "inward issue link ("), ")"); inward != name && blocks(inward) {
-			i.WaitingOn = append(i.WaitingOn, w.all(name)...)
-		}
+	i.EstimateMinutes = minutes(w.get("Original Estimate"))
+	i.WaitingOn = append(w.all("Inward issue link (Blocks)"), w.all("Inward issue link (Blocker)")...)
+	facts := r.assignJira(o, jiraPerson{Name: w.get("Assignee"), Account: w.get("Assignee Id")})
+	i.Parent = f.parent(w)
+	if stranger := w.get("Parent", "Parent id"); i.Parent == "" && stranger != "" {
+		facts = append(facts, fact{"Parent", stranger + " " + w.get("Parent summary")})
 	}
 	for _, text := range w.all("Comment") {
-		i.Comments = append(i.Comments, jiraComment(o, &r, text))
+		i.Comments = append(i.Comments, f.comment(o, &r, text))
 	}
-	facts := r.assign(o, githubUser{Login: w.get("Assignee")})
-	for _, name := range []string{"Component/s", "Components", "Fix Version/s", "Fix versions", "Affects Version/s", "Affects versions", "Sprint", "Environment", "Resolution"} {
-		if values := w.all(name); len(values) > 0 {
-			facts = append(facts, fact{name, strings.Join(values, ", ")})
-		}
+	for _, attached := range w.all("Attachment") {
+		facts = append(facts, fact{"Attachment", attachment(attached)})
+	}
+	if len(w.all("Log Work")) > 0 {
+		r.warn("its log of work is not imported")
+	}
+	for _, other := range w.rest(inJira) {
+		facts = append(facts, fact{other.name, f.prose(other.value)})
 	}
 	r.fit(facts)
 	return r
 }
 
-// parentKey answers the key of what an item is part of: the parent's own, the parent's by number, or the epic's.
-func parentKey(w row, keys map[string]string) string {
-	for _, name := range []string{"Parent key", "Parent", "Parent id", "Custom field (Epic Link)", "Epic Link"} {
-		parent := w.get(name)
-		if parent == "" {
-			continue
+// prose turns a text into Markdown, with people by name.
+func (f jiraFile) prose(text string) string {
+	return wiki(account.ReplaceAllStringFunc(text, func(mention string) string {
+		if name, ok := f.people[account.FindStringSubmatch(mention)[1]]; ok {
+			return "@" + name
 		}
-		if key, ok := keys[parent]; ok {
+		return mention
+	}))
+}
+
+// parent answers the key of what an item is part of: the parent's own, the parent's by number, or the epic's.
+func (f jiraFile) parent(w row) string {
+	for _, name := range []string{"Parent key", "Parent", "Parent id", "Custom field (Epic Link)", "Epic Link", "Custom field (Parent Link)"} {
+		parent := w.get(name)
+		if key, ok := f.keys[parent]; ok {
 			return key
 		}
 		if strings.Contains(parent, "-") {
@@ -85,27 +120,46 @@ func parentKey(w row, keys map[string]string) string {
 	return ""
 }
 
-// blocks reports whether a kind of link means that the one on this side waits.
-func blocks(kind string) bool {
-	switch strings.ToLower(kind) {
-	case "blocks", "blocker", "is blocked by", "depends", "depends on", "dependency", "required":
-		return true
-	}
-	return false
-}
-
-// jiraComment reads `time;author;text`.
-func jiraComment(o Options, r *Record, text string) *trackerv1.ImportedComment {
+// comment reads `time;author;text`.
+func (f jiraFile) comment(o Options, r *Record, text string) *trackerv1.ImportedComment {
 	at, rest, found := strings.Cut(text, ";")
 	author, body, also := strings.Cut(rest, ";")
 	if _, ok := o.parse(at); !found || !also || !ok {
-		return &trackerv1.ImportedComment{Body: wiki(text)}
+		return &trackerv1.ImportedComment{Body: f.prose(text)}
 	}
-	return &trackerv1.ImportedComment{Author: author, Body: wiki(body), CreateTime: o.when(r, "a comment's time", at)}
+	return &trackerv1.ImportedComment{Author: or(f.people[author], author), Body: f.prose(body), CreateTime: o.when(r, "a comment's time", at)}
 }
 
-// dayOf is day, for a field that may hold a time as well.
-func (o Options) dayOf(r *Record, what, text string) string { return o.day(r, what, text) }
+// attachment reads `time;account;name;address`.
+func attachment(text string) string {
+	if parts := strings.SplitN(text, ";", 4); len(parts) == 4 {
+		return parts[2] + " " + parts[3]
+	}
+	return text
+}
+
+// taken are the columns of Jira that are read, or that say nothing of an item that anybody would miss.
+var taken = set(
+	"summary", "issue key", "issue id", "parent", "parent id", "parent key", "parent summary", "issue type", "status", "status category",
+	"status category changed", "project key", "project name", "project type", "project lead", "project description", "project url",
+	"priority", "assignee", "reporter", "creator", "created", "updated", "last viewed", "resolved", "due date", "votes", "labels", "description", "watchers",
+	"log work", "original estimate", "remaining estimate", "time spent", "work ratio", "comment", "attachment",
+	"inward issue link (blocks)", "inward issue link (blocker)", "story points", "custom field (story points)", "custom field (story point estimate)",
+	"epic link", "custom field (epic link)", "custom field (parent link)", "custom field (rank)", "custom field (development)", "custom field (epic color)",
+	"custom field (epic colour)", "custom field (epic status)",
+)
+
+func inJira(name string) bool {
+	return taken[name] || strings.HasPrefix(name, "σ") || strings.HasSuffix(name, " id") || strings.HasSuffix(name, ")id")
+}
+
+func set(names ...string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, name := range names {
+		out[name] = true
+	}
+	return out
+}
 
 // minutes reads an estimate in seconds.
 func minutes(text string) *int32 {

@@ -34,12 +34,17 @@ type jiraPerson struct {
 
 type jiraLink struct {
 	Type struct {
-		Name   string `json:"name"`
-		Inward string `json:"inward"`
+		Name    string `json:"name"`
+		Inward  string `json:"inward"`
+		Outward string `json:"outward"`
 	} `json:"type"`
-	Inward *struct {
-		Key string `json:"key"`
-	} `json:"inwardIssue"`
+	Inward  *jiraNamed `json:"inwardIssue"`
+	Outward *jiraNamed `json:"outwardIssue"`
+}
+
+type jiraFileLink struct {
+	Name    string `json:"filename"`
+	Address string `json:"content"`
 }
 
 type jiraComments struct {
@@ -76,7 +81,7 @@ func jiraRecord(raw json.RawMessage, n int, o Options) Record {
 	r := Record{Place: issue.Key, Item: &trackerv1.ImportedItem{
 		ExternalId: issue.Key, Title: issue.text("summary"), Body: issue.prose("description"), Url: issue.browse(), Labels: issue.list("labels"),
 		Reporter: or(issue.person("reporter").Name, issue.person("creator").Name), Points: points(issue.number("customfield_10016")),
-		EstimateMinutes: minutes(issue.number("timeoriginalestimate")), Parent: issue.named("parent").Key,
+		EstimateMinutes: minutes(issue.number("timeoriginalestimate")), Parent: or(issue.named("parent").Key, issue.epic()),
 	}}
 	i := r.Item
 	i.Type = o.kind(&r, issue.named("issuetype").Name)
@@ -86,30 +91,79 @@ func jiraRecord(raw json.RawMessage, n int, o Options) Record {
 	i.Due = o.day(&r, "duedate", issue.text("duedate"))
 	i.CreateTime, i.UpdateTime = o.when(&r, "created", issue.text("created")), o.when(&r, "updated", issue.text("updated"))
 	i.DoneTime = o.when(&r, "resolutiondate", issue.text("resolutiondate"))
-	var links []jiraLink
-	issue.read("issuelinks", &links)
-	for _, link := range links {
-		if link.Inward != nil && (blocks(link.Type.Name) || blocks(link.Type.Inward)) {
-			i.WaitingOn = append(i.WaitingOn, link.Inward.Key)
-		}
-	}
+	facts := r.assignJira(o, issue.person("assignee"))
+	facts = append(facts, issue.links(i)...)
 	var thread jiraComments
 	issue.read("comment", &thread)
 	for _, c := range thread.Comments {
 		i.Comments = append(i.Comments, &trackerv1.ImportedComment{Author: or(c.Author.Name, c.Author.Login), Body: prose(c.Body), CreateTime: o.when(&r, "a comment's time", c.Created)})
 	}
 	if missing := thread.Total - len(thread.Comments); missing > 0 {
-		r.warn("the file lacks %d of its comments", missing)
+		r.warn("the file lacks comments that it counts")
 	}
-	facts := r.assignJira(o, issue.person("assignee"))
+	var files []jiraFileLink
+	issue.read("attachment", &files)
+	for _, f := range files {
+		facts = append(facts, fact{"Attachment", f.Name + " " + f.Address})
+	}
 	for _, name := range []string{"components", "fixVersions", "versions"} {
 		if values := issue.names(name); len(values) > 0 {
 			facts = append(facts, fact{name, strings.Join(values, ", ")})
 		}
 	}
 	facts = append(facts, fact{"Resolution", issue.named("resolution").Name}, fact{"Environment", issue.prose("environment")})
+	if issue.hasCustomFields() {
+		r.warn("its custom fields have no names in the file and were left out; a CSV export has them")
+	}
 	r.fit(facts)
 	return r
+}
+
+// links answers what the issue is linked with in words, but for what it waits for, which the item takes.
+func (i jiraIssue) links(to *trackerv1.ImportedItem) []fact {
+	var links []jiraLink
+	i.read("issuelinks", &links)
+	var facts []fact
+	for _, link := range links {
+		words, other := link.Type.Inward, link.Inward
+		if other == nil {
+			words, other = link.Type.Outward, link.Outward
+		}
+		switch {
+		case other == nil || other.Key == "":
+		case waits(words) || words == "" && link.Inward != nil && strings.EqualFold(link.Type.Name, "Blocks"):
+			to.WaitingOn = append(to.WaitingOn, other.Key)
+		default:
+			facts = append(facts, fact{or(words, link.Type.Name), other.Key})
+		}
+	}
+	return facts
+}
+
+// waits reports whether an issue with a link of these words cannot go on before the other one is done.
+func waits(words string) bool {
+	switch strings.ToLower(words) {
+	case "is blocked by", "depends on", "depends upon", "is dependent on", "requires", "has to be done after":
+		return true
+	}
+	return false
+}
+
+// epic answers the epic that an issue of older boards names in the field that Jira makes for it.
+func (i jiraIssue) epic() string {
+	if key := i.text("customfield_10014"); strings.Contains(key, "-") {
+		return key
+	}
+	return ""
+}
+
+func (i jiraIssue) hasCustomFields() bool {
+	for name, raw := range i.Fields {
+		if strings.HasPrefix(name, "customfield_") && name != "customfield_10014" && name != "customfield_10016" && string(raw) != "null" && string(raw) != "[]" {
+			return true
+		}
+	}
+	return false
 }
 
 // assignJira tries every name that Jira has for a person.

@@ -1,8 +1,8 @@
 package imports
 
 import (
+	"bufio"
 	"fmt"
-	"io"
 	"iter"
 	"strings"
 
@@ -10,7 +10,7 @@ import (
 )
 
 // readLinear reads Linear's CSV export of a workspace or a team.
-func readLinear(r io.Reader, o Options) iter.Seq2[Record, error] {
+func readLinear(r *bufio.Reader, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for w, err := range rows(r, "ID", "Title", "Status") {
 			if err != nil {
@@ -67,10 +67,13 @@ func linearRow(w row, o Options) Record {
 			i.WaitingOn = append(i.WaitingOn, blocker)
 		}
 	}
-	facts := r.assign(o, githubUser{Login: w.get("Assignee")})
-	for _, name := range []string{"Team", "Project", "Project Milestone", "Cycle Name", "Initiatives"} {
-		facts = append(facts, fact{name, w.get(name)})
-	}
+	facts := append(r.assign(o, githubUser{Login: w.get("Assignee")}), w.rest(func(name string) bool { return inLinear[name] })...)
 	r.fit(facts)
 	return r
 }
+
+// inLinear are the columns of Linear that are read, or that say nothing of an item that anybody would miss.
+var inLinear = set(
+	"id", "uuid", "title", "description", "status", "status type", "estimate", "priority", "creator", "assignee", "labels", "cycle number", "cycle start", "cycle end",
+	"created", "updated", "started", "triaged", "completed", "canceled", "due date", "parent issue", "blocked by", "url", "project id", "project milestone id",
+)

@@ -6,25 +6,32 @@ import (
 	"strings"
 )
 
+// account is how a mention names somebody.
+var account = regexp.MustCompile(`\[~(?:accountid:)?([^\]\s]+)\]`)
+
 // wikiRules turn the commonest of Jira's wiki markup into Markdown, in this order.
 var wikiRules = []struct {
 	from *regexp.Regexp
 	to   string
 }{
-	{regexp.MustCompile(`(?m)^h([1-6])\.\s*`), "\x01$1 "},
-	{regexp.MustCompile(`(?m)^(\s*)\*{2}\s+`), "$1  - "},
-	{regexp.MustCompile(`(?m)^(\s*)\*\s+`), "$1- "},
-	{regexp.MustCompile(`(?m)^(\s*)#\s+`), "${1}1. "},
-	{regexp.MustCompile(`\[([^\]|\n]+)\|(https?://[^\]\s]+)\]`), "[$1]($2)"},
+	{regexp.MustCompile(`(?m)^h([1-6])\.[ \t]*`), "\x01$1 "},
+	{regexp.MustCompile(`\[([^\]|\n]+)\|((?:https?|mailto):[^\]\s|]+)(?:\|[^\]\n]*)?\]`), "[$1]($2)"},
 	{regexp.MustCompile(`\[(https?://[^\]\s|]+)\]`), "<$1>"},
 	{regexp.MustCompile(`\{\{([^}\n]+)\}\}`), "`$1`"},
-	{regexp.MustCompile(`(?m)^bq\.\s+`), "> "},
-	{regexp.MustCompile(`(^|[\s(])\*([^\s*][^*\n]*?)\*`), "$1**$2**"},
-	{regexp.MustCompile(`\[~(?:accountid:)?([^\]\s]+)\]`), "$1"},
+	{regexp.MustCompile(`(?m)^bq\.[ \t]+`), "> "},
+	{regexp.MustCompile(`(?m)(^|[\s(,;:])\*([^\s*](?:[^*\n]*[^\s*])?)\*`), "$1**$2**"},
+	{regexp.MustCompile(`\{\*\}`), "**"},
+	{regexp.MustCompile(`\{_\}`), "_"},
+	{account, "@$1"},
 	{regexp.MustCompile(`\{color(?::[^}]*)?\}`), ""},
 }
 
-var wikiCode = regexp.MustCompile(`(?s)(?:^|[^{])(\{(?:code|noformat)(?::([a-zA-Z0-9+#-]*)[^}]*)?\})(.*?)\{(?:code|noformat)\}`)
+var (
+	wikiCode  = regexp.MustCompile(`(?s)(?:^|[^{])(\{(?:code|noformat)(?::([^}\n]*))?\})(.*?)\{(?:code|noformat)\}`)
+	wikiQuote = regexp.MustCompile(`(?s)\{quote\}(.*?)\{quote\}`)
+	wikiList  = regexp.MustCompile(`(?m)^[ \t]*([*#]+)[ \t]+`)
+	wikiHead  = regexp.MustCompile(`(?m)^[ \t]*\|\|(.+)\|\|[ \t]*$`)
+)
 
 // wiki turns Jira's wiki markup into Markdown. What it does not know stays as it is; code is never touched.
 func wiki(text string) string {
@@ -32,19 +39,59 @@ func wiki(text string) string {
 	var out strings.Builder
 	at := 0
 	for _, m := range wikiCode.FindAllStringSubmatchIndex(text, -1) {
-		out.WriteString(inline(text[at:m[2]]))
+		before := inline(text[at:m[2]])
+		out.WriteString(before)
+		if strings.TrimSpace(before) != "" && !strings.HasSuffix(before, "\n") {
+			out.WriteByte('\n')
+		}
 		language := ""
 		if m[4] >= 0 {
-			language = strings.ToLower(text[m[4]:m[5]])
+			language = codeLanguage(text[m[4]:m[5]])
 		}
-		out.WriteString("```" + language + "\n" + strings.Trim(text[m[6]:m[7]], "\n") + "\n```")
-		at = m[1]
+		code := strings.Trim(text[m[6]:m[7]], "\n")
+		fence := "```"
+		for strings.Contains(code, fence) {
+			fence += "`"
+		}
+		out.WriteString(fence + language + "\n" + code + "\n" + fence)
+		if at = m[1]; at < len(text) && text[at] != '\n' {
+			out.WriteByte('\n')
+		}
 	}
 	out.WriteString(inline(text[at:]))
 	return out.String()
 }
 
+// codeLanguage reads what stands in the head of a block of code: `java`, `java|title=Main.java`, `title=Main.java`.
+func codeLanguage(head string) string {
+	for part := range strings.SplitSeq(head, "|") {
+		if value, ok := strings.CutPrefix(part, "language="); ok {
+			return strings.ToLower(strings.TrimSpace(value))
+		}
+		if part = strings.TrimSpace(part); part != "" && !strings.ContainsAny(part, "= \t") {
+			return strings.ToLower(part)
+		}
+	}
+	return ""
+}
+
 func inline(text string) string {
+	text = wikiQuote.ReplaceAllStringFunc(text, func(quote string) string {
+		said := strings.TrimSpace(wikiQuote.FindStringSubmatch(quote)[1])
+		return "\n> " + strings.ReplaceAll(said, "\n", "\n> ") + "\n"
+	})
+	text = wikiList.ReplaceAllStringFunc(text, func(mark string) string {
+		bullets := strings.TrimSpace(mark)
+		indent := strings.Repeat("   ", len(bullets)-1)
+		if strings.HasSuffix(bullets, "#") {
+			return indent + "1. "
+		}
+		return indent + "- "
+	})
+	text = wikiHead.ReplaceAllStringFunc(text, func(head string) string {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(head), "|"), "||")
+		return "|" + strings.Join(cells, "|") + "|\n|" + strings.Repeat("---|", len(cells))
+	})
 	for _, rule := range wikiRules {
 		text = rule.from.ReplaceAllString(text, rule.to)
 	}

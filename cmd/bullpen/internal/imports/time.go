@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ var (
 // when reads a time. Nothing is no time; what cannot be read is a warning.
 func (o Options) when(r *Record, what, text string) *timestamppb.Timestamp {
 	at, ok := o.parse(text)
+	o.doubt(r, text)
 	if !ok {
 		if strings.TrimSpace(text) != "" {
 			r.warn("%s %q is no time that is understood, and was left out", what, text)
@@ -34,6 +36,7 @@ func (o Options) when(r *Record, what, text string) *timestamppb.Timestamp {
 // day reads a day of the calendar in the form that items hold.
 func (o Options) day(r *Record, what, text string) string {
 	at, ok := o.parse(text)
+	o.doubt(r, text)
 	if !ok {
 		if strings.TrimSpace(text) != "" {
 			r.warn("%s %q is no day that is understood, and was left out", what, text)
@@ -60,4 +63,18 @@ func (o Options) parse(text string) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
+}
+
+// doubt warns of a time that is another one when the day comes first, unless the user has said which does.
+func (o Options) doubt(r *Record, text string) {
+	if o.DayFirst || !strings.Contains(text, "/") {
+		return
+	}
+	const said = "a day such as 3/4/2025 was read as the fourth of March; --day-first reads it as the third of April"
+	other := o
+	other.DayFirst = true
+	first, ok := o.parse(text)
+	if second, also := other.parse(text); ok && also && !first.Equal(second) && !slices.Contains(r.Warnings, said) {
+		r.warn(said)
+	}
 }
