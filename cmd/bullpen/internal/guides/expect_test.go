@@ -110,6 +110,51 @@ func expectations() map[string]func(*testing.T, *reader, string) {
 			require.True(t, answer.Valid, out)
 			require.Empty(t, answer.Problems)
 		},
+		"work-search": func(t *testing.T, _ *reader, out string) {
+			var answer struct {
+				Query    string `json:"query"`
+				Complete bool   `json:"complete"`
+			}
+			decode(t, out, &answer)
+			require.Equal(t, "invoice import", answer.Query)
+		},
+		"work-create": func(t *testing.T, _ *reader, out string) {
+			var created struct {
+				item
+				Labels []string `json:"labels_created"`
+			}
+			decode(t, out, &created)
+			require.Equal(t, "applied", created.Outcome)
+			require.Equal(t, []string{"billing"}, created.Labels)
+		},
+		"work-read": func(t *testing.T, _ *reader, out string) {
+			require.Contains(t, out, `"billing"`)
+			require.Contains(t, out, `"created"`)
+		},
+		"work-list": func(t *testing.T, _ *reader, out string) {
+			require.True(t, strings.HasPrefix(out, "1\n"), out)
+			require.Contains(t, out, "The invoice import stops at line 500")
+		},
+		"work-update": func(t *testing.T, _ *reader, out string) {
+			var updated item
+			decode(t, out, &updated)
+			require.Equal(t, "applied", updated.Outcome)
+		},
+		"work-claim": func(t *testing.T, _ *reader, out string) {
+			require.Regexp(t, `"key": "OPS-\d+"`, out)
+			require.Regexp(t, `"until": "20`, out)
+		},
+		"work-ask": func(t *testing.T, _ *reader, out string) {
+			require.Contains(t, out, `"asked": "ada-reis"`)
+		},
+		"work-file": func(t *testing.T, _ *reader, out string) {
+			require.Contains(t, out, `"version": 1`)
+			require.Contains(t, out, "Line 500 has a quote.")
+		},
+		"work-explain": func(t *testing.T, _ *reader, out string) {
+			require.Contains(t, out, "It was told:")
+			require.Contains(t, out, "ada-reis")
+		},
 		"policy-explain": func(t *testing.T, _ *reader, out string) {
 			require.Contains(t, out, "allow")
 		},
