@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -216,7 +215,15 @@ func loadNumber() (n float64) {
 // trackerCompany answers a document whose projects and seats are those of the sample.
 func trackerCompany() string {
 	var document strings.Builder
-	io.WriteString(&document, "name: Bench\nproviders:\n  llm:\n    default:\n      type: scripted\n      scenario: {rules: [{rounds: [{submit: {outcome: delivered, summary: Seen.}}]}]}\ntracker: {backend: native}\nunits:\n")
+	document.WriteString(`name: Bench
+providers:
+  llm:
+    default:
+      type: scripted
+      scenario: {rules: [{rounds: [{submit: {outcome: delivered, summary: Seen.}}]}]}
+tracker: {backend: native}
+units:
+`)
 	for p := range trackerProjects {
 		fmt.Fprintf(&document, "  - name: Unit %d\n    project: P%d\n    roles:\n", p+1, p+1)
 		for n := p; n < seats; n += trackerProjects {

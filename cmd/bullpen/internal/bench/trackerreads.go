@@ -124,7 +124,7 @@ func (s *trackerSite) kinds(ctx context.Context) ([]read, error) {
 		{"search, a common word", searchTarget, search(of("certificate", "review", "warehouse", "dashboard"))},
 		{"search, two common words", searchTarget, search(of("renew certificate", "repair checkout", "measure returns"))},
 		{"search, a rare word", searchTarget, search(func(n int) string { return fmt.Sprint(1 + n*7919%s.items) })},
-		{"search, a typo", searchTarget, search(of("certifcate", "warehosue", "newsleter", "dashbaord"))},
+		{"search, a typo", searchTarget, search(of("certifcate", "warehosue", "newsleter", "dashboarf"))},
 		{"read one item whole", "", func(ctx context.Context, n int) error {
 			_, err := s.client.GetWorkItem(ctx, &trackerv1.GetWorkItemRequest{Item: fmt.Sprintf("P1-%d", 1+n*7919%(s.items/100))})
 			return err

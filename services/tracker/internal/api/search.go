@@ -123,7 +123,7 @@ func unread(err error) error {
 
 func missing(res *trackerv1.SearchWorkItemsResponse, what string) {
 	res.Complete = false
-	if res.Incomplete != "" {
+	if res.GetIncomplete() != "" {
 		res.Incomplete += "; "
 	}
 	res.Incomplete += what
@@ -147,7 +147,7 @@ func (h *Handler) matches(ctx context.Context, q search.Query, keyed []uuid.UUID
 	res.Total = int32(max(len(keyed)+found.Total-stale, len(rows)))
 	add := func(id uuid.UUID, score float32, byKey bool) {
 		row, there := rows[id]
-		if !there || len(res.Matches) == limit {
+		if !there || len(res.GetMatches()) == limit {
 			return
 		}
 		m := &trackerv1.WorkMatch{
@@ -164,7 +164,7 @@ func (h *Handler) matches(ctx context.Context, q search.Query, keyed []uuid.UUID
 	for _, hit := range found.Hits {
 		add(hit.ID, hit.Score, false)
 	}
-	res.Count = int32(len(res.Matches))
+	res.Count = int32(len(res.GetMatches()))
 	return nil
 }
 
