@@ -256,3 +256,16 @@ func TestAnAgentIsWarnedThatTheAssigneeIsWokenButNotAsked(t *testing.T) {
 		require.Empty(t, say(t, b, ctx, req).GetWarnings())
 	}
 }
+
+func TestAChoiceBesideAQuestionOfItsOwnMustSayWhatItAnswers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key := file(t, b, "Two questions").GetKey()
+	asked := say(t, b, seat(t.Context(), "ops-lead"), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "Choose.", Ask: "ines", Decision: choice()})
+	_, err := b.client.CommentOnWorkItem(member(t.Context(), "ines"), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "And who?", Ask: "designer", Choice: "a"})
+	refusal(t, err, fault.Invalid, "choice")
+	require.Len(t, mine(t, b, member(t.Context(), "ines")).GetAskedOfMe(), 1)
+	res := say(t, b, member(t.Context(), "ines"), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "And who?", Ask: "designer", Choice: "a", Answers: asked.GetCommentId()})
+	require.Equal(t, asked.GetCommentId(), res.GetAnswered())
+	require.Equal(t, "designer", res.GetAsked())
+}

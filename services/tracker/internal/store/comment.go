@@ -171,6 +171,10 @@ func (t thread) question(i *item.Item, c *Comment) (*Comment, error) {
 	if c.Answers != nil {
 		return pick(t.questions, *c.Answers, fault.New(fault.Invalid, "answers names no question of %s: get_work_item shows them", i.Key()).WithField("answers"))
 	}
+	if c.Ask != nil && c.Choice != "" {
+		return nil, fault.New(fault.Invalid, "choice %q answers nothing: a comment that asks something itself must say with answers which question it chooses for", c.Choice).
+			WithField("choice")
+	}
 	if c.Ask != nil {
 		return nil, nil
 	}
