@@ -169,6 +169,7 @@ func (i *Item) enter(status string, now time.Time) {
 	if was >= Done && is < Done {
 		i.Reopens++
 		i.DoneAt, i.ClosedAt = nil, nil
+		i.MergedInto = nil // what is taken up again was no duplicate after all, and may be merged once more
 		return
 	}
 	if is == Done && was != Done {
