@@ -270,3 +270,16 @@ func TestARepeatedClaimIsTheSameClaim(t *testing.T) {
 	require.Equal(t, first.GetItem().GetKey(), again.GetItem().GetKey())
 	require.Equal(t, first.GetPosition(), again.GetPosition())
 }
+
+func TestAGestureOfItsHolderRenewsAClaimAsAnyChangeDoes(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	b := setupAt(t, now.now)
+	key := file(t, b, "Moving").GetKey()
+	ops := seat(t.Context(), "ops-lead")
+	claim(ops, t, b, &trackerv1.ClaimWorkItemRequest{Item: key, Minutes: 10})
+	now.advance(9 * time.Minute)
+	_, err := b.client.MoveWorkItem(ops, &trackerv1.MoveWorkItemRequest{Item: key, Project: "SHOP"})
+	require.NoError(t, err)
+	require.Equal(t, now.now().Add(30*time.Minute), got(t, b, key).GetClaim().GetExpireTime().AsTime())
+}

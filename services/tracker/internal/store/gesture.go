@@ -113,11 +113,11 @@ func (s *sweep) queue(ctx context.Context, batch *pgx.Batch, store *Store) error
 
 const updateStructure = `update items i set project = v.project, number = v.number, parent = v.parent, depth = v.depth, rank = v.rank,
 		routing_unit = v.routing_unit, version = v.version, updated_at = v.updated_at, reassignments = v.reassignments,
-		claim_holder = case when v.claimed then i.claim_holder else '' end, claim_until = case when v.claimed then i.claim_until end,
+		claim_holder = case when v.claim_until is null then '' else i.claim_holder end, claim_until = v.claim_until,
 		removed_at = v.removed_at, removed_by = v.removed_by, removed_kind = v.removed_kind, removed_with = v.removed_with
-	from unnest($1::uuid[], $2::text[], $3::int[], $4::uuid[], $5::smallint[], $6::text[], $7::text[], $8::int[], $9::timestamptz[], $10::int[], $11::bool[],
+	from unnest($1::uuid[], $2::text[], $3::int[], $4::uuid[], $5::smallint[], $6::text[], $7::text[], $8::int[], $9::timestamptz[], $10::int[], $11::timestamptz[],
 			$12::timestamptz[], $13::text[], $14::text[], $15::uuid[])
-		as v (id, project, number, parent, depth, rank, routing_unit, version, updated_at, reassignments, claimed, removed_at, removed_by, removed_kind, removed_with)
+		as v (id, project, number, parent, depth, rank, routing_unit, version, updated_at, reassignments, claim_until, removed_at, removed_by, removed_kind, removed_with)
 	where i.id = v.id`
 
 // queueStructure writes what gestures change of items, in one statement.
@@ -128,16 +128,16 @@ func queueStructure(batch *pgx.Batch, items []*item.Item) {
 	}
 	ids, projects, numbers, parents, depths := make([]uuid.UUID, n), make([]string, n), make([]int32, n), make([]*uuid.UUID, n), make([]int16, n)
 	ranks, units, versions, updated, handed := make([]string, n), make([]string, n), make([]int32, n), make([]time.Time, n), make([]int32, n)
-	claimed, removedAt, removedBy, removedKind, removedWith := make([]bool, n), make([]*time.Time, n), make([]string, n), make([]string, n), make([]*uuid.UUID, n)
+	claims, removedAt, removedBy, removedKind, removedWith := make([]*time.Time, n), make([]*time.Time, n), make([]string, n), make([]string, n), make([]*uuid.UUID, n)
 	for at, i := range items {
 		ids[at], projects[at], numbers[at], parents[at], depths[at] = i.ID, i.Project, i.Number, i.Parent, i.Depth
 		ranks[at], units[at], versions[at], updated[at], handed[at] = i.Rank, i.RoutingUnit, i.Version, i.UpdatedAt, i.Reassignments
-		claimed[at] = i.Claim != nil
+		claims[at] = claimedUntil(i)
 		if i.Removal != nil {
 			removedAt[at], removedBy[at], removedKind[at], removedWith[at] = &i.Removal.At, i.Removal.By, i.Removal.Kind, &i.Removal.With
 		}
 	}
-	batch.Queue(updateStructure, ids, projects, numbers, parents, depths, ranks, units, versions, updated, handed, claimed, removedAt, removedBy, removedKind, removedWith)
+	batch.Queue(updateStructure, ids, projects, numbers, parents, depths, ranks, units, versions, updated, handed, claims, removedAt, removedBy, removedKind, removedWith)
 }
 
 func nodeIDs(nodes []node) []uuid.UUID {
