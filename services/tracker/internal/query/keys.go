@@ -27,21 +27,22 @@ type key struct {
 	set  []string // of closed and one
 }
 
-var truths = []string{"true", "false"}
+// priorities rise.
+var priorities = []string{"none", "low", "normal", "high", "urgent"}
 
-var (
-	statuses = []string{"todo", "in_progress", "in_review", "done", "cancelled", "closed"}
-	groups   = []string{"not_started", "active", "done", "closed"}
-	// priorities rise.
-	priorities = []string{"none", "low", "normal", "high", "urgent"}
-	flags      = []string{"cycle", "too_deep", "inconsistent_project", "key_collision", "one_sided", "one_sided_final"}
-)
+func truths() []string { return []string{"true", "false"} }
+
+func flags() []string {
+	return []string{"cycle", "too_deep", "inconsistent_project", "key_collision", "one_sided", "one_sided_final"}
+}
 
 // Statuses answers the closed set of statuses in the order that boards show them.
-func Statuses() []string { return slices.Clone(statuses) }
+func Statuses() []string {
+	return []string{"todo", "in_progress", "in_review", "done", "cancelled", "closed"}
+}
 
 // StatusGroups answers the closed set of groups in the order of an item's life.
-func StatusGroups() []string { return slices.Clone(groups) }
+func StatusGroups() []string { return []string{"not_started", "active", "done", "closed"} }
 
 // Priorities answers the closed set of priorities, the most urgent first.
 func Priorities() []string {
@@ -51,62 +52,75 @@ func Priorities() []string {
 }
 
 // keys are all that a query may say, but for `f.` and a field's slug.
-var keys = map[string]key{
-	"q":                {kind: text},
-	"key":              {kind: words},
-	"status":           {kind: closed, set: statuses},
-	"status_group":     {kind: closed, set: groups},
-	"priority":         {kind: closed, set: priorities},
-	"type":             {kind: words},
-	"tag":              {kind: words},
-	"assignee":         {kind: words},
-	"reporter":         {kind: words},
-	"watcher":          {kind: words},
-	"collaborator":     {kind: words},
-	"unit":             {kind: words},
-	"routing_unit":     {kind: words},
-	"parent":           {kind: word},
-	"root":             {kind: word},
-	"due":              {kind: when},
-	"start":            {kind: when},
-	"updated":          {kind: when},
-	"created":          {kind: when},
-	"done":             {kind: when},
-	"flag":             {kind: closed, set: flags},
-	"asked_of":         {kind: words},
-	"asked_by":         {kind: words},
-	"has_open_asks":    {kind: truth},
-	"has_dependencies": {kind: truth},
-	"blocked":          {kind: truth},
-	"ready":            {kind: truth},
-	"priorities":       {kind: word},
-	"show_closed":      {kind: one},
-	"container":        {kind: shape},
-	"removed":          {kind: shape},
-	"subtasks":         {kind: shape},
-	"any":              {kind: shape},
-	"sort":             {kind: shape},
-	"group_by":         {kind: shape},
-	"group":            {kind: shape},
-	"group_limit":      {kind: shape},
-	"totals":           {kind: shape},
-	"limit":            {kind: shape},
+func keys() map[string]key {
+	return map[string]key{
+		"q":                {kind: text},
+		"key":              {kind: words},
+		"status":           {kind: closed, set: Statuses()},
+		"status_group":     {kind: closed, set: StatusGroups()},
+		"priority":         {kind: closed, set: priorities},
+		"type":             {kind: words},
+		"tag":              {kind: words},
+		"assignee":         {kind: words},
+		"reporter":         {kind: words},
+		"watcher":          {kind: words},
+		"collaborator":     {kind: words},
+		"unit":             {kind: words},
+		"routing_unit":     {kind: words},
+		"parent":           {kind: word},
+		"root":             {kind: word},
+		"due":              {kind: when},
+		"start":            {kind: when},
+		"updated":          {kind: when},
+		"created":          {kind: when},
+		"done":             {kind: when},
+		"flag":             {kind: closed, set: flags()},
+		"asked_of":         {kind: words},
+		"asked_by":         {kind: words},
+		"has_open_asks":    {kind: truth},
+		"has_dependencies": {kind: truth},
+		"blocked":          {kind: truth},
+		"ready":            {kind: truth},
+		"priorities":       {kind: word},
+		"show_closed":      {kind: one},
+		"container":        {kind: shape},
+		"removed":          {kind: shape},
+		"subtasks":         {kind: shape},
+		"any":              {kind: shape},
+		"sort":             {kind: shape},
+		"group_by":         {kind: shape},
+		"group":            {kind: shape},
+		"group_limit":      {kind: shape},
+		"totals":           {kind: shape},
+		"limit":            {kind: shape},
+	}
 }
 
-// aliases are what list_work_items calls some keys.
-var aliases = map[string]string{"project": "container", "text": "q", "label": "tag", "open_only": "status_group"}
+// keyOf answers how a key reads; false when there is no such key.
+func keyOf(name string) (key, bool) {
+	k, known := keys()[name]
+	return k, known
+}
 
-// Canonical answers the key that an alias stands for.
+// Canonical answers the key that one of list_work_items stands for.
 func Canonical(key string) string {
-	if to, ok := aliases[key]; ok {
-		return to
+	switch key {
+	case "project":
+		return "container"
+	case "text":
+		return "q"
+	case "label":
+		return "tag"
+	case "open_only":
+		return "status_group"
+	default:
+		return key
 	}
-	return key
 }
 
 // Keys answers every key, sorted, `f.<slug>` with them.
 func Keys() []string {
-	return append(slices.Sorted(maps.Keys(keys)), "f.<slug>")
+	return append(slices.Sorted(maps.Keys(keys())), "f.<slug>")
 }
 
 // unknown refuses a word outside a closed set and names what is nearest and what there is.

@@ -6,13 +6,15 @@ import (
 )
 
 // presets are the usual questions.
-var presets = map[string]Params{
-	"my_queue":   {"assignee": "me", "status_group": "not_started,active", "sort": "-priority"},
-	"priorities": {"priorities": "me", "status_group": "not_started,active", "sort": "priorities"},
-	"triage":     {"assignee": "nobody", "status_group": "not_started,active", "sort": "created"},
-	"blocked":    {"blocked": "true", "status_group": "not_started,active"},
-	"overdue":    {"due": "overdue", "sort": "due"},
-	"ready":      {"ready": "true", "sort": "-priority"},
+func presets() map[string]Params {
+	return map[string]Params{
+		"my_queue":   {"assignee": "me", "status_group": "not_started,active", "sort": "-priority"},
+		"priorities": {"priorities": "me", "status_group": "not_started,active", "sort": "priorities"},
+		"triage":     {"assignee": "nobody", "status_group": "not_started,active", "sort": "created"},
+		"blocked":    {"blocked": "true", "status_group": "not_started,active"},
+		"overdue":    {"due": "overdue", "sort": "due"},
+		"ready":      {"ready": "true", "sort": "-priority"},
+	}
 }
 
 // Preset answers the query that a usual question is.
@@ -20,18 +22,18 @@ func Preset(name string) (Params, error) {
 	if name == "" {
 		return Params{}, nil
 	}
-	p, ok := presets[name]
+	all := presets()
+	p, ok := all[name]
 	if !ok {
-		return nil, unknown("preset", "preset", name, slices.Sorted(maps.Keys(presets)))
+		return nil, unknown("preset", "preset", name, slices.Sorted(maps.Keys(all)))
 	}
-	return maps.Clone(p), nil
+	return p, nil
 }
 
-// rivals are keys that say the same thing in other words: a layer that gives one takes the other's place too.
-var rivals = map[string][]string{
-	"status":       {"status_group", "show_closed"},
-	"status_group": {"status", "show_closed"},
-	"show_closed":  {"status", "status_group"},
+// rivals reports whether two keys say the same thing, be it in other words: a layer that gives one takes the other's place.
+func rivals(a, b string) bool {
+	which := []string{"status", "status_group", "show_closed"}
+	return a == b || slices.Contains(which, a) && slices.Contains(which, b)
 }
 
 // Merge lays queries over one another, the strongest last: each key counts as the last layer that gives it says.
@@ -41,7 +43,7 @@ func Merge(layers ...Params) Params {
 		for name := range layer {
 			canonical := Canonical(name)
 			for other := range merged {
-				if c := Canonical(other); c == canonical || slices.Contains(rivals[canonical], c) {
+				if rivals(canonical, Canonical(other)) {
 					delete(merged, other)
 				}
 			}

@@ -9,14 +9,21 @@ import (
 	"github.com/bullpenhq/bullpen/services/tracker/internal/field"
 )
 
-// operators are all that a custom field can be asked; which of them, its type says.
-var operators = []field.Operator{
-	field.Eq, field.Ne, field.Lt, field.Lte, field.Gt, field.Gte, field.Range, field.In, field.NotIn, field.Contains, field.NotContains, field.StartsWith,
-	field.Any, field.All, field.None, field.IsSet, field.Unset,
+// operator reports whether a word is one of all that a custom field can be asked; which of them, its type says.
+func operator(word field.Operator) bool {
+	switch word {
+	case field.Eq, field.Ne, field.Lt, field.Lte, field.Gt, field.Gte, field.Range, field.In, field.NotIn, field.Contains, field.NotContains,
+		field.StartsWith, field.Any, field.All, field.None, field.IsSet, field.Unset:
+		return true
+	default:
+		return false
+	}
 }
 
-// listing operators take several values, parted by commas.
-var listing = []field.Operator{field.In, field.NotIn, field.Any, field.All, field.None}
+// listing reports whether an operator takes several values, parted by commas.
+func listing(o field.Operator) bool {
+	return slices.Contains([]field.Operator{field.In, field.NotIn, field.Any, field.All, field.None}, o)
+}
 
 // fieldCondition reads what is asked of a custom field: an operator and a value, or a value alone, which the field's usual operator takes.
 func fieldCondition(key, value string) (Condition, error) {
@@ -24,7 +31,7 @@ func fieldCondition(key, value string) (Condition, error) {
 		return Condition{}, invalid(key, "%s names no custom field: after f. comes a slug of lower-case letters, digits, - and _", key)
 	}
 	c := Condition{Key: key, Operand: value}
-	if op, operand, parted := strings.Cut(value, ":"); parted && slices.Contains(operators, field.Operator(op)) {
+	if op, operand, parted := strings.Cut(value, ":"); parted && operator(field.Operator(op)) {
 		c.Op, c.Operand = field.Operator(op), operand
 	} else if o := field.Operator(value); o == field.IsSet || o == field.Unset {
 		c.Op, c.Operand = o, ""
@@ -36,7 +43,7 @@ func fieldCondition(key, value string) (Condition, error) {
 		}
 	case c.Operand == "":
 		return Condition{}, invalid(key, "%s needs a value, such as 3 or gte:3; for items without one, write unset", key)
-	case len(c.Operand) > MaxMembers*MaxValueBytes || !slices.Contains(listing, c.Op) && len(c.Operand) > MaxValueBytes:
+	case len(c.Operand) > MaxMembers*MaxValueBytes || !listing(c.Op) && len(c.Operand) > MaxValueBytes:
 		return Condition{}, invalid(key, "%s: the value is %d bytes long, and at most %d are taken", key, len(c.Operand), MaxValueBytes)
 	}
 	return c, nil
@@ -79,7 +86,7 @@ func (c Condition) Bind(d field.Declaration, names Names) (Condition, error) {
 			return c, invalid(c.Key, "%s: a range is written range:<from>..<to>, not %q", c.Key, c.Operand)
 		}
 		c.Values = []string{strings.TrimSpace(from), strings.TrimSpace(to)}
-	case slices.Contains(listing, c.Op):
+	case listing(c.Op):
 		var err error
 		if c.Values, err = members(c.Key, c.Operand); err != nil {
 			return c, err
@@ -107,7 +114,7 @@ func (c Condition) stored(d field.Declaration, names Names, text string) (string
 		}
 		return strconv.FormatFloat(n, 'f', -1, 64), nil
 	case field.Truths:
-		return text, oneOf(c.Key, "value of "+c.Key, text, truths)
+		return text, oneOf(c.Key, "value of "+c.Key, text, truths())
 	case field.Choices:
 		if o, ok := d.Option(text); ok {
 			return o.ID, nil

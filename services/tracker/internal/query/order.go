@@ -5,17 +5,23 @@ import (
 	"strings"
 )
 
-var (
-	sorts = []string{
+func sorts() []string {
+	return []string{
 		"updated", "created", "due", "start", "priority", "title", "estimate", "points", "reopens", "status_entered", "rank", "priorities", "removed",
 	}
-	groupings = []string{
+}
+
+func groupings() []string {
+	return []string{
 		"status", "status_group", "priority", "assignee", "type", "tag", "project", "unit", "routing_unit", "parent", "due:day", "due:week", "due:bucket",
 		"start:week",
 	}
-	functions = []string{"sum", "avg", "min", "max", "median", "p90"}
-	summed    = []string{"estimate", "points"}
-)
+}
+
+func functions() []string { return []string{"sum", "avg", "min", "max", "median", "p90"} }
+
+// summed are the numbers that every item has.
+func summed() []string { return []string{"estimate", "points"} }
 
 // ParseSort reads an order; `-` before it reverses.
 func ParseSort(name, value string) (Sort, error) {
@@ -23,18 +29,18 @@ func ParseSort(name, value string) (Sort, error) {
 	switch {
 	case key == "spend":
 		return Sort{}, invalid(name, "spend is not kept with items, so nothing can be sorted by it: what turns cost is shown with the turns")
-	case fieldKey(key) || slices.Contains(sorts, key):
+	case fieldKey(key) || slices.Contains(sorts(), key):
 		return Sort{Key: key, Descending: descending}, nil
 	default:
-		return Sort{}, unknown(name, "order", value, append(slices.Clone(sorts), "f.<slug>"))
+		return Sort{}, unknown(name, "order", value, append(sorts(), "f.<slug>"))
 	}
 }
 
 func grouping(name, value string) error {
-	if fieldKey(value) || slices.Contains(groupings, value) {
+	if fieldKey(value) || slices.Contains(groupings(), value) {
 		return nil
 	}
-	return unknown(name, "column to group by", value, append(slices.Clone(groupings), "f.<slug>"))
+	return unknown(name, "column to group by", value, append(groupings(), "f.<slug>"))
 }
 
 func totals(name, value string) ([]Total, error) {
@@ -50,11 +56,11 @@ func totals(name, value string) ([]Total, error) {
 		function, of, parted := strings.Cut(member, ":")
 		switch {
 		case member == "count":
-		case !parted || !slices.Contains(functions, function):
+		case !parted || !slices.Contains(functions(), function):
 			return nil, invalid(name, "%s: %q is no number to add up: write count, or one of %s with a colon and what, such as sum:points", name, member,
-				strings.Join(functions, ", "))
-		case !fieldKey(of) && !slices.Contains(summed, of):
-			return nil, unknown(name, "number of an item", of, append(slices.Clone(summed), "f.<slug>"))
+				strings.Join(functions(), ", "))
+		case !fieldKey(of) && !slices.Contains(summed(), of):
+			return nil, unknown(name, "number of an item", of, append(summed(), "f.<slug>"))
 		}
 		all = append(all, Total{Func: function, Of: of})
 	}

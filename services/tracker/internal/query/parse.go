@@ -11,7 +11,7 @@ import (
 
 // Parse reads a query. What it does not understand it refuses, naming the key as it was given; nothing is left out.
 func Parse(params Params) (*Query, error) {
-	q := &Query{Limit: DefaultLimit, GroupLimit: DefaultGroups, Sort: usualOrder}
+	q := &Query{Limit: DefaultLimit, GroupLimit: DefaultGroups, Sort: usualOrder()}
 	given := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		canonical := Canonical(name)
@@ -25,23 +25,22 @@ func Parse(params Params) (*Query, error) {
 	}
 	slices.SortFunc(q.Where, byKey)
 	if _, sorted := given["sort"]; q.Removed && !sorted {
-		q.Sort = trashOrder
+		q.Sort = trashOrder()
 	}
 	return q, q.settle()
 }
 
-var (
-	usualOrder = Sort{Key: "updated", Descending: true}
-	// trashOrder is by removal time, the latest first.
-	trashOrder = Sort{Key: "removed", Descending: true}
-)
+func usualOrder() Sort { return Sort{Key: "updated", Descending: true} }
+
+// trashOrder is by removal time, the latest first.
+func trashOrder() Sort { return Sort{Key: "removed", Descending: true} }
 
 func byKey(a, b Condition) int { return strings.Compare(a.Key, b.Key) }
 
 // set takes one key.
 func (q *Query) set(name, value string) error {
 	canonical := Canonical(name)
-	if k, known := keys[canonical]; known && k.kind == shape {
+	if k, known := keyOf(canonical); known && k.kind == shape {
 		return q.shape(name, canonical, value)
 	}
 	c, held, err := condition(name, value)
@@ -64,7 +63,7 @@ func condition(name, value string) (c Condition, held bool, err error) {
 		c, err = fieldCondition(canonical, value)
 		return c, err == nil, err
 	}
-	k, known := keys[canonical]
+	k, known := keyOf(canonical)
 	if !known || k.kind == shape {
 		return Condition{}, false, unknown(name, "key", name, Keys())
 	}
@@ -73,8 +72,8 @@ func condition(name, value string) (c Condition, held bool, err error) {
 		if value == "false" {
 			return c, false, nil
 		}
-		c.Values = groups[:2:2]
-		return c, value == "true", oneOf(name, "value of open_only", value, truths)
+		c.Values = StatusGroups()[:2]
+		return c, value == "true", oneOf(name, "value of open_only", value, truths())
 	}
 	switch k.kind {
 	case text:
@@ -100,7 +99,7 @@ func condition(name, value string) (c Condition, held bool, err error) {
 		c.Values = []string{value}
 	case truth:
 		c.Values = []string{value}
-		return c, true, oneOf(name, "value of "+name, value, truths)
+		return c, true, oneOf(name, "value of "+name, value, truths())
 	case one: // show_closed
 		c.Values = []string{value}
 		return c, true, showClosed(name, value)
@@ -108,6 +107,7 @@ func condition(name, value string) (c Condition, held bool, err error) {
 		w, err := ParseWhen(name, value)
 		c.When = &w
 		return c, err == nil, err
+	case shape: // refused above
 	}
 	return c, true, nil
 }
@@ -184,7 +184,7 @@ func (q *Query) shape(name, canonical, value string) error {
 		return q.container(name, value)
 	case "removed":
 		q.Removed = value == "true"
-		return oneOf(name, "value of removed", value, truths)
+		return oneOf(name, "value of removed", value, truths())
 	case "subtasks":
 		q.Subtasks = value
 		return oneOf(name, "value of subtasks", value, []string{"collapsed", "expanded", "separate"})
@@ -247,7 +247,7 @@ func alternatives(name, value string) ([][]Condition, error) {
 	for _, set := range sets {
 		var alternative []Condition
 		for _, inner := range slices.Sorted(maps.Keys(set)) {
-			if k, known := keys[Canonical(inner)]; known && k.kind == shape {
+			if k, known := keyOf(Canonical(inner)); known && k.kind == shape {
 				return nil, invalid(name, "%s cannot stand within any: it goes beside it", inner)
 			}
 			c, held, err := condition(inner, set[inner])

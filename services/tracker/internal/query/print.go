@@ -36,7 +36,7 @@ func (q *Query) Params() Params {
 	if q.Subtasks != "" {
 		p["subtasks"] = q.Subtasks
 	}
-	if q.Removed && q.Sort != trashOrder || !q.Removed && q.Sort != usualOrder {
+	if q.Removed && q.Sort != trashOrder() || !q.Removed && q.Sort != usualOrder() {
 		p["sort"] = q.Sort.String()
 	}
 	if q.GroupBy != "" {

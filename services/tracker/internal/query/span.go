@@ -31,7 +31,7 @@ func (w When) Span(now time.Time) Span {
 		today := floating(now)
 		return Span{To: &now, ToDay: &today, Open: true}
 	default:
-		w = stretches[w.Word]
+		w = stretch(w.Word)
 	}
 	a := w.From.cut(now)
 	switch w.Op {

@@ -26,35 +26,66 @@ type Anchor struct {
 	Unit   byte
 }
 
-// stretches are the words that name a span of days, as the ranges that they are.
-var stretches = map[string]When{
-	"next7":     between("today", 0, 'd', "today", 6, 'd'),
-	"last7":     between("today", -6, 'd', "today", 0, 'd'),
-	"thisweek":  between("sow", 0, 'd', "eow", 0, 'd'),
-	"nextweek":  between("sow", 1, 'w', "eow", 1, 'w'),
-	"lastweek":  between("sow", -1, 'w', "eow", -1, 'w'),
-	"thismonth": between("som", 0, 'd', "eom", 0, 'd'),
-	"nextmonth": between("som", 1, 'm', "eom", 1, 'm'),
-	"lastmonth": between("som", -1, 'm', "eom", -1, 'm'),
-	"earlier":   {Op: "lt", From: Anchor{Base: "som", Offset: -1, Unit: 'm'}},
+// stretch answers the range that a word naming a span of days stands for.
+func stretch(word string) When {
+	switch word {
+	case "next7":
+		return between("today", 0, 'd', "today", 6, 'd')
+	case "last7":
+		return between("today", -6, 'd', "today", 0, 'd')
+	case "thisweek":
+		return between("sow", 0, 'd', "eow", 0, 'd')
+	case "nextweek":
+		return between("sow", 1, 'w', "eow", 1, 'w')
+	case "lastweek":
+		return between("sow", -1, 'w', "eow", -1, 'w')
+	case "thismonth":
+		return between("som", 0, 'd', "eom", 0, 'd')
+	case "nextmonth":
+		return between("som", 1, 'm', "eom", 1, 'm')
+	case "lastmonth":
+		return between("som", -1, 'm', "eom", -1, 'm')
+	case "earlier":
+		return When{Op: "lt", From: Anchor{Base: "som", Offset: -1, Unit: 'm'}}
+	default:
+		return When{}
+	}
 }
 
 func between(from string, n int, unit byte, to string, m int, toUnit byte) When {
 	return When{Op: "range", From: Anchor{Base: from, Offset: n, Unit: unit}, To: Anchor{Base: to, Offset: m, Unit: toUnit}}
 }
 
-var (
-	dateWords = []string{"overdue", "none", "any", "next7", "last7", "thisweek", "nextweek", "lastweek", "thismonth", "nextmonth", "lastmonth", "earlier"}
-	dateOps   = []string{"eq", "lt", "lte", "gt", "gte"}
-	dayBases  = []string{"today", "tomorrow", "yesterday", "sow", "eow", "som", "eom", "soy", "eoy"}
-	// farthest is a hundred years in each unit, which keeps every date one that the database can hold.
-	farthest = map[byte]int{'h': 876_000, 'd': 36_525, 'w': 5_218, 'm': 1_200, 'y': 100}
-)
+func dateWords() []string {
+	return []string{"overdue", "none", "any", "next7", "last7", "thisweek", "nextweek", "lastweek", "thismonth", "nextmonth", "lastmonth", "earlier"}
+}
+
+func dayBases() []string {
+	return []string{"today", "tomorrow", "yesterday", "sow", "eow", "som", "eom", "soy", "eoy"}
+}
+
+// farthest is a hundred years in a unit, which keeps every date one that the database can hold; 0 when there is no such unit.
+func farthest(unit byte) int {
+	switch unit {
+	case 'h':
+		return 876_000
+	case 'd':
+		return 36_525
+	case 'w':
+		return 5_218
+	case 'm':
+		return 1_200
+	case 'y':
+		return 100
+	default:
+		return 0
+	}
+}
 
 // ParseWhen reads a condition on a date. key is the one that it is for.
 func ParseWhen(key, value string) (When, error) {
 	text := strings.ToLower(strings.TrimSpace(value))
-	if slices.Contains(dateWords, text) {
+	if slices.Contains(dateWords(), text) {
 		if text == "overdue" && key != "due" {
 			return When{}, invalid(key, "overdue is said of due alone, not of %s", key)
 		}
@@ -73,7 +104,7 @@ func ParseWhen(key, value string) (When, error) {
 		}
 		b, err := parseAnchor(key, to)
 		return When{Op: "range", From: a, To: b}, err
-	case found && slices.Contains(dateOps, op):
+	case found && slices.Contains([]string{"eq", "lt", "lte", "gt", "gte"}, op):
 		a, err := parseAnchor(key, rest)
 		return When{Op: op, From: a}, err
 	default:
@@ -106,7 +137,7 @@ func parseAnchor(key, text string) (Anchor, error) {
 			return Anchor{}, invalid(key, "%s: hours are counted from now, such as now%s, not from the day %s", key, offset, base)
 		}
 	}
-	if a.Base == "now" || slices.Contains(dayBases, a.Base) {
+	if a.Base == "now" || slices.Contains(dayBases(), a.Base) {
 		return a, nil
 	}
 	if day, err := time.Parse(time.DateOnly, a.Base); err == nil && plausible(day) {
@@ -136,9 +167,9 @@ func parseOffset(text string) (n int, unit byte, ok bool) {
 		return 0, 0, false
 	}
 	unit = text[len(text)-1]
-	limit, known := farthest[unit]
+	limit := farthest(unit)
 	digits := text[1 : len(text)-1]
-	if !known || strings.Trim(digits, "0123456789") != "" {
+	if limit == 0 || strings.Trim(digits, "0123456789") != "" {
 		return 0, 0, false
 	}
 	n, err := strconv.Atoi(digits)
@@ -154,7 +185,7 @@ func parseOffset(text string) (n int, unit byte, ok bool) {
 func badDate(key, text string) error {
 	return invalid(key, "%s: %q is no date. Write a day 2026-03-01, a time 2026-03-01T15:00:00Z, now, %s, or one of these with an offset of at most "+
 		"a hundred years such as +3d, -2w, today+1m; with lt:, lte:, gt:, gte: before it, or range:<from>..<to>; or one of %s",
-		key, text, strings.Join(dayBases, ", "), strings.Join(dateWords, ", "))
+		key, text, strings.Join(dayBases(), ", "), strings.Join(dateWords(), ", "))
 }
 
 // String is the form that is parsed.
