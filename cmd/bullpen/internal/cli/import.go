@@ -148,7 +148,9 @@ type importRun struct {
 	client trackerv1connect.TrackerServiceClient
 	sum    imported
 	// seen are the names that have come: an item that comes twice is filed once, as it came first.
-	seen  map[string]bool
+	seen map[string]bool
+	// ends are the items that those that are filed are part of or wait for.
+	ends  []end
 	part  []imports.Record
 	bytes int
 }
@@ -177,7 +179,23 @@ func (r *importRun) all(ctx context.Context, kind string, file io.Reader, o impo
 		}
 		r.part, r.bytes = append(r.part, record), r.bytes+size
 	}
-	return r.send(ctx)
+	if err := r.send(ctx); err != nil {
+		return err
+	}
+	r.missing()
+	return nil
+}
+
+// end is an item that the one at a place is part of or waits for.
+type end struct{ place, name string }
+
+// missing warns of items that others are part of or wait for and that have not come.
+func (r *importRun) missing() {
+	for _, e := range r.ends {
+		if !r.seen[e.name] {
+			r.warn(e.place, "what it is part of or waits for is not in the file: they are connected once that is imported with the same --source")
+		}
+	}
 }
 
 // send sends what has gathered.
@@ -211,6 +229,11 @@ func (r *importRun) count(record imports.Record, result *trackerv1.ImportResult)
 	}
 	r.sum.Filed++
 	r.sum.Comments += len(record.Item.GetComments())
+	for _, name := range append([]string{record.Item.GetParent()}, record.Item.GetWaitingOn()...) {
+		if name != "" {
+			r.ends = append(r.ends, end{record.Place, name})
+		}
+	}
 	for _, warning := range append(record.Warnings, result.GetWarnings()...) {
 		r.warn(record.Place, warning)
 	}

@@ -92,6 +92,17 @@ func expectations() map[string]func(*testing.T, *reader, string) {
 			require.Equal(t, "not_found", refused.Details[0].Debug.Class)
 			require.Equal(t, "item", refused.Details[0].Debug.Field)
 		},
+		"import-dry": func(t *testing.T, _ *reader, out string) {
+			require.Contains(t, out, "2 read: 1 would be filed with 1 comment, 0 here already, 1 refused.")
+			require.Regexp(t, `(?m)^1 +entry 2 +it has no number`, out)
+			require.Contains(t, out, "ada has no handle here")
+		},
+		"import": func(t *testing.T, _ *reader, out string) {
+			require.Equal(t, "1 read: 1 filed with 1 comment, 0 here already, 0 refused.\n", out)
+		},
+		"import-again": func(t *testing.T, _ *reader, out string) {
+			require.Equal(t, "2 read: 1 filed with 0 comments, 1 here already, 0 refused.\n", out)
+		},
 		"tools-seat": func(t *testing.T, _ *reader, out string) {
 			require.Contains(t, out, "create_work_item")
 			require.Contains(t, out, "mcp:status")

@@ -29,21 +29,21 @@ type fact struct{ name, value string }
 func (r *Record) fit(facts []fact) {
 	i := r.Item
 	i.Title = oneLine(clean(i.GetTitle()))
-	if i.Title == "" {
+	if i.GetTitle() == "" {
 		i.Title = "(no title)"
 		r.warn("it has no title")
 	}
 	body := clean(i.GetBody())
-	if len(i.Title) > maxTitle {
-		body = i.Title + "\n\n" + body
-		i.Title = shorten(i.Title, maxTitle)
+	if len(i.GetTitle()) > maxTitle {
+		body = i.GetTitle() + "\n\n" + body
+		i.Title = shorten(i.GetTitle(), maxTitle)
 		r.warn("the title is longer than %d bytes: it is shortened, and stands whole above the description", maxTitle)
 	}
 	facts = r.fitLabels(facts)
 	i.Body = strings.TrimSpace(body)
 	if rest := footer(facts); rest != "" {
-		if i.Body != "" {
-			rest = i.Body + "\n\n---\n\n" + rest
+		if i.GetBody() != "" {
+			rest = i.GetBody() + "\n\n---\n\n" + rest
 		}
 		i.Body = rest
 	}

@@ -57,6 +57,15 @@ func TestAnIssueIsNamedByItsRepositoryWhereTheFileSaysIt(t *testing.T) {
 	}
 }
 
+func TestAnIssueWithoutANumberIsNamedByItsAddress(t *testing.T) {
+	t.Parallel()
+	r := read(t, "github", `{"title": "x", "state": "open", "url": "https://github.com/acme/shop/issues/14"}`, imports.Options{})[0]
+	require.Equal(t, "acme/shop#14", r.Item.GetExternalId())
+	for _, address := range []string{"https://github.com/acme/shop/issues/new", "https://api.github.com/repos/acme/shop", "x"} {
+		require.Contains(t, read(t, "github", `{"title": "x", "url": "`+address+`"}`, imports.Options{})[0].Problem, "no number")
+	}
+}
+
 func TestAnArchiveOfARepositoryBringsItsPullRequestsAndReviews(t *testing.T) {
 	t.Parallel()
 	records := read(t, "github", `{"magic": "x", "labels": [{"name": "l"}], "issues": [{"number": 1, "state": "OPEN", "title": "One", "labels": ["text"]}],
@@ -161,10 +170,10 @@ func TestAccountsAreCalledByTheirNames(t *testing.T) {
 
 func TestWhatHasNoPlaceStandsUnderTheDescription(t *testing.T) {
 	t.Parallel()
-	file := "Summary,Issue key,Issue Type,Votes,Custom field (Rank),Custom field (Team),Custom field (Steps),Outward issue link (Relates),Outward issue link (Relates),Attachment,Log Work\n" +
-		"x,A-1,Task,0,0|hz,Web,\"*one*\ntwo\",B-1,B-2,01/Mar/24 4:00 PM;5f;shot.png;https://acme.example/shot.png,did;it\n"
+	file := "Summary,Issue key,Issue Type,Votes,Custom field (Rank),Custom field (Team),Custom field (Time in Status),Custom field (Steps),Outward issue link (Relates),Outward issue link (Relates),Attachment,Log Work\n" +
+		"x,A-1,Task,0,0|hz,Web,1_*:*_2,\"*one*\ntwo\",B-1,B-2,01/Mar/24 4:00 PM;5f;shot.png;https://acme.example/shot.png,did;it\n"
 	r := read(t, "jira", file, imports.Options{})[0]
-	require.Equal(t, "Attachment: shot.png https://acme.example/shot.png  \nTeam: Web  \nOutward issue link (Relates): B-1, B-2\n\nSteps:\n\n**one**\ntwo", r.Item.GetBody())
+	require.Equal(t, "Attachment: shot.png https://acme.example/shot.png  \nTeam: Web  \nTime in Status: 1_*:*_2  \nOutward issue link (Relates): B-1, B-2\n\nSteps:\n\n**one**\ntwo", r.Item.GetBody())
 	require.Equal(t, []string{"its log of work is not imported"}, r.Warnings)
 	r = read(t, "linear", "ID,Title,Status,Project Milestone,Milestone,Roadmaps,Cycle Start\nE-1,x,Done,Beta,Alpha,Now,today\n", imports.Options{})[0]
 	require.Equal(t, "Project Milestone: Beta  \nMilestone: Alpha  \nRoadmaps: Now", r.Item.GetBody())
@@ -219,6 +228,8 @@ func TestWikiMarkupBecomesMarkdown(t *testing.T) {
 		"a{*}b{*}c {color:red}red{color}":                       "a**b**c red",
 		"[docs|https://example.com/a?b=c|smart-link] [~ada]":    "[docs](https://example.com/a?b=c) @ada",
 		"h3. Title\n\nh9. none":                                 "### Title\n\nh9. none",
+		"[https://a.example/b|https://a.example/b|smart-link]":  "[https://a.example/b](https://a.example/b)",
+		"||*Name*||*Age*||":                                     "|**Name**|**Age**|\n|---|---|",
 		"汉字 *粗体* 😀":                                             "汉字 **粗体** 😀",
 		"[mail|mailto:a@example.com] and [https://example.com]": "[mail](mailto:a@example.com) and <https://example.com>",
 	} {

@@ -70,6 +70,9 @@ func githubRecord(raw json.RawMessage, n int, o Options) Record {
 		return Record{Place: fmt.Sprintf("entry %d", n), Problem: "it is no issue: " + err.Error()}
 	}
 	if issue.Number == 0 {
+		issue.Number = numberAt(or(issue.HTMLURL, issue.URL))
+	}
+	if issue.Number == 0 {
 		return Record{Place: fmt.Sprintf("entry %d", n), Problem: "it has no number, so it could not be told from others"}
 	}
 	r := Record{Item: &trackerv1.ImportedItem{
@@ -119,10 +122,10 @@ func (i githubIssue) name() string {
 // parentOf answers the name of the issue at an address.
 func parentOf(address string) string {
 	of := repository(address)
-	if of == "" {
+	if of == "" || numberAt(address) == 0 {
 		return ""
 	}
-	return of + "#" + address[strings.LastIndexByte(address, '/')+1:]
+	return fmt.Sprintf("%s#%d", of, numberAt(address))
 }
 
 func (i githubIssue) status(r *Record, o Options) string {
@@ -171,7 +174,7 @@ func (i githubIssue) thread(r *Record, o Options) {
 	if len(i.Reviews.list) == 0 {
 		return // the file's order is as good
 	}
-	slices.SortStableFunc(r.Item.Comments, func(a, b *trackerv1.ImportedComment) int {
+	slices.SortStableFunc(r.Item.GetComments(), func(a, b *trackerv1.ImportedComment) int {
 		return a.GetCreateTime().AsTime().Compare(b.GetCreateTime().AsTime())
 	})
 }

@@ -3,6 +3,7 @@ package imports
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -131,4 +132,16 @@ func repository(address string) string {
 		return parts[n-2] + "/" + parts[n-1]
 	}
 	return ""
+}
+
+// numberAt answers the number of the issue at an address; 0 when it is none's.
+func numberAt(address string) githubNumber {
+	if repository(address) == "" {
+		return 0
+	}
+	number, err := strconv.ParseInt(address[strings.LastIndexByte(address, '/')+1:], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return githubNumber(number)
 }

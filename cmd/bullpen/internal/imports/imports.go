@@ -40,6 +40,8 @@ type Options struct {
 	Zone *time.Location
 	// DayFirst reads 3/4/25 as the third of April.
 	DayFirst bool
+
+	words vocabulary
 }
 
 // Kinds are the trackers whose exports are understood.
@@ -51,6 +53,7 @@ func Read(kind string, r io.Reader, o Options) iter.Seq2[Record, error] {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
+	o.words = newVocabulary()
 	o.Users, o.Statuses, o.Types = lower(o.Users), lower(o.Statuses), lower(o.Types)
 	buffered := decoded(r)
 	switch kind {
@@ -100,39 +103,8 @@ func (o Options) person(name string) (string, bool) {
 	return handle, ok
 }
 
-var known = struct{ statuses, priorities, types map[string]string }{
-	statuses: map[string]string{
-		"": "todo", "to do": "todo", "todo": "todo", "open": "todo", "new": "todo", "backlog": "todo", "reopened": "todo", "triage": "todo", "planned": "todo",
-		"selected for development": "todo", "ready": "todo", "ready for development": "todo", "on hold": "todo", "blocked": "todo", "unstarted": "todo",
-		"in progress": "in_progress", "started": "in_progress", "in development": "in_progress", "doing": "in_progress",
-		"in review": "in_review", "code review": "in_review", "patch available": "in_review", "review": "in_review", "in qa": "in_review", "qa": "in_review",
-		"testing": "in_review", "ready for qa": "in_review", "ready for review": "in_review", "waiting for review": "in_review",
-		"done": "done", "resolved": "done", "fixed": "done", "completed": "done", "released": "done", "closed": "closed",
-		"canceled": "cancelled", "cancelled": "cancelled", "duplicate": "cancelled", "won't do": "cancelled", "won't fix": "cancelled", "rejected": "cancelled",
-		"declined": "cancelled", "abandoned": "cancelled",
-	},
-	priorities: map[string]string{
-		"highest": "urgent", "blocker": "urgent", "immediate": "urgent", "showstopper": "urgent", "critical": "urgent", "urgent": "urgent", "p0": "urgent", "high": "high", "major": "high", "p1": "high",
-		"medium": "normal", "normal": "normal", "p2": "normal", "low": "low", "minor": "low", "p3": "low", "lowest": "low", "trivial": "low", "p4": "low",
-		"": "none", "none": "none", "no priority": "none", "not a priority": "none", "undefined": "none", "unprioritized": "none", "unknown": "none", "not set": "none", "unset": "none",
-	},
-	types: map[string]string{
-		"task": "task", "sub-task": "task", "subtask": "task", "technical task": "task", "bug": "bug", "defect": "bug", "epic": "epic", "initiative": "epic",
-		"story": "story", "user story": "story", "new feature": "story", "feature": "story", "improvement": "story", "enhancement": "story", "wish": "story",
-		"spike": "spike", "research": "spike", "chore": "chore", "dependency upgrade": "chore", "documentation": "chore", "test": "chore",
-		"milestone": "milestone", "": "task",
-	},
-}
-
 // ranked is what stands before the name of a priority in many trackers.
 var ranked = regexp.MustCompile(`^(p|prio|priority|sev)?\s*\d+\s*[-–:.)]+\s*`)
-
-// abandoned are resolutions that finish without doing.
-var abandoned = []string{
-	"won't do", "won't fix", "duplicate", "cannot reproduce", "not a problem", "not a bug", "invalid", "incomplete", "declined", "rejected", "abandoned",
-	"obsolete", "not planned", "wont fix", "won’t do", "won’t fix", "later", "auto closed", "information provided", "works as designed", "as designed", "by design", "withdrawn", "won't proceed",
-	"works for me", "not_planned",
-}
 
 // status answers ours for theirs. resolution tells what was done from what was given up; category, in Jira's words, helps where the
 // name says nothing.
@@ -141,7 +113,7 @@ func (o Options) status(r *Record, name, category, resolution string) string {
 	if to, ok := o.Statuses[key]; ok {
 		return to
 	}
-	to, ok := known.statuses[key]
+	to, ok := o.words.statuses[key]
 	if !ok {
 		switch strings.ToLower(strings.TrimSpace(category)) {
 		case "done":
@@ -155,7 +127,7 @@ func (o Options) status(r *Record, name, category, resolution string) string {
 			r.warn("status %q is not known here and became todo; --status '%s=…' says otherwise", name, name)
 		}
 	}
-	if (to == "done" || to == "closed") && slices.Contains(abandoned, strings.ToLower(resolution)) {
+	if (to == "done" || to == "closed") && slices.Contains(o.words.abandoned, strings.ToLower(resolution)) {
 		return "cancelled"
 	}
 	return to
@@ -164,9 +136,9 @@ func (o Options) status(r *Record, name, category, resolution string) string {
 // priority answers ours for theirs, with or without a rank before it: `P2-High` is high.
 func (o Options) priority(r *Record, name string) string {
 	key := strings.ToLower(strings.TrimSpace(name))
-	to, ok := known.priorities[key]
+	to, ok := o.words.priorities[key]
 	if !ok {
-		to, ok = known.priorities[ranked.ReplaceAllString(key, "")]
+		to, ok = o.words.priorities[ranked.ReplaceAllString(key, "")]
 	}
 	if !ok {
 		r.warn("priority %q is not known here and became none", name)
@@ -181,7 +153,7 @@ func (o Options) kind(r *Record, name string) string {
 	if to, ok := o.Types[key]; ok {
 		return to
 	}
-	if to, ok := known.types[key]; ok {
+	if to, ok := o.words.types[key]; ok {
 		return to
 	}
 	r.warn("type %q is not known here: the item is a task with that label; --type '%s=…' says otherwise", name, name)

@@ -77,7 +77,7 @@ func (f jiraFile) record(w row, o Options) Record {
 	i.WaitingOn = append(w.all("Inward issue link (Blocks)"), w.all("Inward issue link (Blocker)")...)
 	facts := r.assignJira(o, jiraPerson{Name: w.get("Assignee"), Account: w.get("Assignee Id")})
 	i.Parent = f.parent(w)
-	if stranger := w.get("Parent", "Parent id"); i.Parent == "" && stranger != "" {
+	if stranger := w.get("Parent", "Parent id"); i.GetParent() == "" && stranger != "" {
 		facts = append(facts, fact{"Parent", stranger + " " + w.get("Parent summary")})
 	}
 	for _, text := range w.all("Comment") {
@@ -90,7 +90,10 @@ func (f jiraFile) record(w row, o Options) Record {
 		r.warn("its log of work is not imported")
 	}
 	for _, other := range w.rest(inJira) {
-		facts = append(facts, fact{other.name, f.prose(other.value)})
+		if strings.Contains(other.value, "\n") {
+			other.value = f.prose(other.value)
+		}
+		facts = append(facts, other)
 	}
 	r.fit(facts)
 	return r
@@ -138,27 +141,19 @@ func attachment(text string) string {
 	return text
 }
 
-// taken are the columns of Jira that are read, or that say nothing of an item that anybody would miss.
-var taken = set(
-	"summary", "issue key", "issue id", "parent", "parent id", "parent key", "parent summary", "issue type", "status", "status category",
-	"status category changed", "project key", "project name", "project type", "project lead", "project description", "project url",
-	"priority", "assignee", "reporter", "creator", "created", "updated", "last viewed", "resolved", "due date", "votes", "labels", "description", "watchers",
-	"log work", "original estimate", "remaining estimate", "time spent", "work ratio", "comment", "attachment",
-	"inward issue link (blocks)", "inward issue link (blocker)", "story points", "custom field (story points)", "custom field (story point estimate)",
-	"epic link", "custom field (epic link)", "custom field (parent link)", "custom field (rank)", "custom field (development)", "custom field (epic color)",
-	"custom field (epic colour)", "custom field (epic status)",
-)
-
+// inJira reports whether a column of Jira is read, or says nothing of an item that anybody would miss.
 func inJira(name string) bool {
-	return taken[name] || strings.HasPrefix(name, "σ") || strings.HasSuffix(name, " id") || strings.HasSuffix(name, ")id")
-}
-
-func set(names ...string) map[string]bool {
-	out := make(map[string]bool, len(names))
-	for _, name := range names {
-		out[name] = true
+	switch name {
+	case "summary", "issue key", "issue id", "parent", "parent id", "parent key", "parent summary", "issue type", "status", "status category",
+		"status category changed", "project key", "project name", "project type", "project lead", "project description", "project url",
+		"priority", "assignee", "reporter", "creator", "created", "updated", "last viewed", "resolved", "due date", "votes", "labels",
+		"description", "watchers", "log work", "original estimate", "remaining estimate", "time spent", "work ratio", "comment", "attachment",
+		"inward issue link (blocks)", "inward issue link (blocker)", "story points", "custom field (story points)",
+		"custom field (story point estimate)", "epic link", "custom field (epic link)", "custom field (parent link)", "custom field (rank)",
+		"custom field (development)", "custom field (epic color)", "custom field (epic colour)", "custom field (epic status)":
+		return true
 	}
-	return out
+	return strings.HasPrefix(name, "σ") || strings.HasSuffix(name, " id") || strings.HasSuffix(name, ")id")
 }
 
 // minutes reads an estimate in seconds.

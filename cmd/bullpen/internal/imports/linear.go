@@ -67,13 +67,18 @@ func linearRow(w row, o Options) Record {
 			i.WaitingOn = append(i.WaitingOn, blocker)
 		}
 	}
-	facts := append(r.assign(o, githubUser{Login: w.get("Assignee")}), w.rest(func(name string) bool { return inLinear[name] })...)
+	facts := append(r.assign(o, githubUser{Login: w.get("Assignee")}), w.rest(inLinear)...)
 	r.fit(facts)
 	return r
 }
 
-// inLinear are the columns of Linear that are read, or that say nothing of an item that anybody would miss.
-var inLinear = set(
-	"id", "uuid", "title", "description", "status", "status type", "estimate", "priority", "creator", "assignee", "labels", "cycle number", "cycle start", "cycle end",
-	"created", "updated", "started", "triaged", "completed", "canceled", "due date", "parent issue", "blocked by", "url", "project id", "project milestone id",
-)
+// inLinear reports whether a column of Linear is read, or says nothing of an item that anybody would miss.
+func inLinear(name string) bool {
+	switch name {
+	case "id", "uuid", "title", "description", "status", "status type", "estimate", "priority", "creator", "assignee", "labels",
+		"cycle number", "cycle start", "cycle end", "created", "updated", "started", "triaged", "completed", "canceled", "due date",
+		"parent issue", "blocked by", "url", "project id", "project milestone id":
+		return true
+	}
+	return false
+}

@@ -9,28 +9,18 @@ import (
 // account is how a mention names somebody.
 var account = regexp.MustCompile(`\[~(?:accountid:)?([^\]\s]+)\]`)
 
-// wikiRules turn the commonest of Jira's wiki markup into Markdown, in this order.
-var wikiRules = []struct {
-	from *regexp.Regexp
-	to   string
-}{
-	{regexp.MustCompile(`(?m)^h([1-6])\.[ \t]*`), "\x01$1 "},
-	{regexp.MustCompile(`\[([^\]|\n]+)\|((?:https?|mailto):[^\]\s|]+)(?:\|[^\]\n]*)?\]`), "[$1]($2)"},
-	{regexp.MustCompile(`\[(https?://[^\]\s|]+)\]`), "<$1>"},
-	{regexp.MustCompile(`\{\{([^}\n]+)\}\}`), "`$1`"},
-	{regexp.MustCompile(`(?m)^bq\.[ \t]+`), "> "},
-	{regexp.MustCompile(`(?m)(^|[\s(,;:])\*([^\s*](?:[^*\n]*[^\s*])?)\*`), "$1**$2**"},
-	{regexp.MustCompile(`\{\*\}`), "**"},
-	{regexp.MustCompile(`\{_\}`), "_"},
-	{account, "@$1"},
-	{regexp.MustCompile(`\{color(?::[^}]*)?\}`), ""},
-}
-
 var (
 	wikiCode  = regexp.MustCompile(`(?s)(?:^|[^{])(\{(?:code|noformat)(?::([^}\n]*))?\})(.*?)\{(?:code|noformat)\}`)
 	wikiQuote = regexp.MustCompile(`(?s)\{quote\}(.*?)\{quote\}`)
 	wikiList  = regexp.MustCompile(`(?m)^[ \t]*([*#]+)[ \t]+`)
 	wikiHead  = regexp.MustCompile(`(?m)^[ \t]*\|\|(.+)\|\|[ \t]*$`)
+	wikiTitle = regexp.MustCompile(`(?m)^h([1-6])\.[ \t]*`)
+	wikiBare  = regexp.MustCompile(`\[(https?://[^\]\s|]+)\]`)
+	wikiLink  = regexp.MustCompile(`\[([^\]|\n]+)\|((?:https?|mailto):[^\]\s|]+)(?:\|[^\]\n]*)?\]`)
+	wikiMono  = regexp.MustCompile(`\{\{([^}\n]+)\}\}`)
+	wikiSaid  = regexp.MustCompile(`(?m)^bq\.[ \t]+`)
+	wikiBold  = regexp.MustCompile(`(?m)(^|[\s(,;:|])\*([^\s*](?:[^*\n]*[^\s*])?)\*`)
+	wikiColor = regexp.MustCompile(`\{color(?::[^}]*)?\}`)
 )
 
 // wiki turns Jira's wiki markup into Markdown. What it does not know stays as it is; code is never touched.
@@ -75,6 +65,7 @@ func codeLanguage(head string) string {
 	return ""
 }
 
+// inline turns what stands between blocks of code. The order matters: lists come before titles, whose marks look like theirs.
 func inline(text string) string {
 	text = wikiQuote.ReplaceAllStringFunc(text, func(quote string) string {
 		said := strings.TrimSpace(wikiQuote.FindStringSubmatch(quote)[1])
@@ -92,13 +83,15 @@ func inline(text string) string {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(head), "|"), "||")
 		return "|" + strings.Join(cells, "|") + "|\n|" + strings.Repeat("---|", len(cells))
 	})
-	for _, rule := range wikiRules {
-		text = rule.from.ReplaceAllString(text, rule.to)
-	}
-	for level := 6; level >= 1; level-- {
-		text = strings.ReplaceAll(text, "\x01"+string(rune('0'+level)), strings.Repeat("#", level))
-	}
-	return text
+	text = wikiTitle.ReplaceAllStringFunc(text, func(title string) string { return strings.Repeat("#", int(title[1]-'0')) + " " })
+	text = wikiBare.ReplaceAllString(text, "<$1>")
+	text = wikiLink.ReplaceAllString(text, "[$1]($2)")
+	text = wikiMono.ReplaceAllString(text, "`$1`")
+	text = wikiSaid.ReplaceAllString(text, "> ")
+	text = wikiBold.ReplaceAllString(text, "$1**$2**")
+	text = strings.NewReplacer("{*}", "**", "{_}", "_").Replace(text)
+	text = account.ReplaceAllString(text, "@$1")
+	return wikiColor.ReplaceAllString(text, "")
 }
 
 // adf is a node of the Atlassian Document Format.

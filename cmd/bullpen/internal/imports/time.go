@@ -8,17 +8,21 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Forms of times that exports use, beside RFC 3339. Those that begin with a day and those that begin with a month look alike: which are
-// tried first is the reader's to say.
-var (
-	plainForms = []string{
+// forms answers the forms of times that exports use, those first that are tried first. Those that begin with a day and those that begin
+// with a month look alike: which is which is the user's to say.
+func (o Options) forms() []string {
+	forms := []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05.000-0700", "2006-01-02T15:04:05-0700", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05", "2006-01-02 15:04",
 		"2006-01-02T15:04:05", time.DateOnly, "02/Jan/06 3:04 PM", "02/Jan/06 15:04", "02/Jan/06", "02/Jan/2006 15:04", "02-Jan-06 15:04", "02.01.2006 15:04",
 		"02.01.2006", "Jan 2, 2006 3:04 PM", "Jan 2, 2006, 3:04 PM", "Jan 2, 2006", "02 Jan 2006", "Mon Jan 02 2006 15:04:05 GMT-0700 (MST)",
 	}
-	monthFirst = []string{"1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006 3:04:05 PM", "1/2/2006 3:04 PM", "1/2/2006", "1/2/06 15:04", "1/2/06 3:04 PM", "1/2/06"}
-	dayFirst   = []string{"2/1/2006 15:04:05", "2/1/2006 15:04", "2/1/2006 3:04:05 PM", "2/1/2006 3:04 PM", "2/1/2006", "2/1/06 15:04", "2/1/06 3:04 PM", "2/1/06"}
-)
+	months := []string{"1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006 3:04:05 PM", "1/2/2006 3:04 PM", "1/2/2006", "1/2/06 15:04", "1/2/06 3:04 PM", "1/2/06"}
+	days := []string{"2/1/2006 15:04:05", "2/1/2006 15:04", "2/1/2006 3:04:05 PM", "2/1/2006 3:04 PM", "2/1/2006", "2/1/06 15:04", "2/1/06 3:04 PM", "2/1/06"}
+	if o.DayFirst {
+		return slices.Concat(forms, days, months)
+	}
+	return slices.Concat(forms, months, days)
+}
 
 // when reads a time. Nothing is no time; what cannot be read is a warning.
 func (o Options) when(r *Record, what, text string) *timestamppb.Timestamp {
@@ -51,15 +55,9 @@ func (o Options) parse(text string) (time.Time, bool) {
 	if text == "" {
 		return time.Time{}, false
 	}
-	ambiguous := append(append([]string{}, monthFirst...), dayFirst...)
-	if o.DayFirst {
-		ambiguous = append(append([]string{}, dayFirst...), monthFirst...)
-	}
-	for _, forms := range [][]string{plainForms, ambiguous} {
-		for _, form := range forms {
-			if at, err := time.ParseInLocation(form, text, o.Zone); err == nil {
-				return at, true
-			}
+	for _, form := range o.forms() {
+		if at, err := time.ParseInLocation(form, text, o.Zone); err == nil {
+			return at, true
 		}
 	}
 	return time.Time{}, false
