@@ -52,7 +52,7 @@ conformance: ## Run the official conformance suite of MCP against us, with no fa
 
 chaos: ## Kill services, Postgres and the broker under load; nothing may be lost or doubled
 	@tools/preflight test
-	@BULLPEN_TEST_CHAOS=1 go test -count=1 -v -timeout 10m -run Chaos ./cmd/bullpen
+	@BULLPEN_TEST_CHAOS=1 go test -count=1 -p 1 -v -timeout 10m -run Chaos ./services/tracker ./cmd/bullpen
 
 races: ## Let 2, 8 and 64 callers fight over the same work items, BULLPEN_RACE_ROUNDS times (1000; hours)
 	@tools/preflight test

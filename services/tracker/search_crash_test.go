@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "ended:", indexUntilKilled(dsn, os.Getenv(crashDir)))
 		os.Exit(1)
 	}
+	if dsn := os.Getenv(faultDSN); dsn != "" {
+		fmt.Fprintln(os.Stderr, "ended:", serveUntilKilled(dsn, os.Getenv(faultBrokers)))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
