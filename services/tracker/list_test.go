@@ -167,8 +167,10 @@ func TestAbsentValuesLastBothWaysAndPagesNeitherLoseNorRepeat(t *testing.T) {
 			for _, i := range walked {
 				require.False(t, seen[i.GetKey()], "%s: %s came twice", sort, i.GetKey())
 				seen[i.GetKey()] = true
-				without := map[string]bool{"due": i.GetDue() == "", "start": i.GetStart() == "", "priority": i.GetPriority() == "none",
-					"estimate": i.EstimateMinutes == nil, "points": i.Points == nil}[strings.TrimPrefix(sort, "-")]
+				without := map[string]bool{
+					"due": i.GetDue() == "", "start": i.GetStart() == "", "priority": i.GetPriority() == "none",
+					"estimate": i.EstimateMinutes == nil, "points": i.Points == nil,
+				}[strings.TrimPrefix(sort, "-")]
 				require.False(t, absent && !without, "%s: %s has a value after one without", sort, i.GetKey())
 				absent = absent || without
 			}
@@ -392,11 +394,19 @@ func TestAnyOneOfTheAlternativesMustHoldTooAndWhatIsClosedMayBeHidden(t *testing
 func TestAnAnswerOver64KiBIsRefusedNamingWhatNarrowsItAndAUsualPageFits(t *testing.T) {
 	t.Parallel()
 	b := listWorld(t)
+	priorities := []string{"none", "low", "normal", "high", "urgent"}
 	for n := range 120 {
-		put(t, b, &trackerv1.CreateWorkItemRequest{Title: fmt.Sprintf("%d %s", n, strings.Repeat("x", 60)), Assignee: "designer", Due: "2026-12-01"})
+		put(t, b, &trackerv1.CreateWorkItemRequest{
+			Title: fmt.Sprintf("%d %s", n, strings.Repeat("x", 60)), Assignee: "designer", Due: "2026-12-01", Priority: priorities[n%5],
+		})
 	}
 	res := list(operator(t.Context()), t, b, &trackerv1.ListWorkItemsRequest{})
 	require.Equal(t, int32(50), res.GetCount())
 	require.Equal(t, int32(120), res.GetTotal())
+	board := list(operator(t.Context()), t, b, &trackerv1.ListWorkItemsRequest{Query: &trackerv1.WorkQuery{GroupBy: "priority"}})
+	require.Equal(t, int32(100), board.GetCount(), "a usual board fits too")
+	for n := range 100 {
+		put(t, b, &trackerv1.CreateWorkItemRequest{Title: fmt.Sprintf("%d %s", n, strings.Repeat("y", 200))})
+	}
 	require.Contains(t, listRefused(t, b, &trackerv1.ListWorkItemsRequest{Limit: 500}, ""), "smaller limit")
 }

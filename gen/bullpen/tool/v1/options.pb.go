@@ -268,6 +268,14 @@ var file_bullpen_tool_v1_options_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "bytes,51001,opt,name=argument",
 		Filename:      "bullpen/tool/v1/options.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.FieldOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         51002,
+		Name:          "bullpen.tool.v1.sparse",
+		Tag:           "varint,51002,opt,name=sparse",
+		Filename:      "bullpen/tool/v1/options.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -284,6 +292,10 @@ var (
 	//
 	// optional bullpen.tool.v1.Argument argument = 51001;
 	E_Argument = &file_bullpen_tool_v1_options_proto_extTypes[1]
+	// Rows of an answer that are written for a model without what is empty in them, as there are many of them.
+	//
+	// optional bool sparse = 51002;
+	E_Sparse = &file_bullpen_tool_v1_options_proto_extTypes[2]
 )
 
 var File_bullpen_tool_v1_options_proto protoreflect.FileDescriptor
@@ -318,7 +330,8 @@ const file_bullpen_tool_v1_options_proto_rawDesc = "" +
 	"\rAUDIENCE_SEAT\x10\x01\x12\x15\n" +
 	"\x11AUDIENCE_OPERATOR\x10\x02:N\n" +
 	"\x04tool\x12\x1e.google.protobuf.MethodOptions\x18\xb9\x8e\x03 \x01(\v2\x15.bullpen.tool.v1.ToolR\x04tool\x88\x01\x01:Y\n" +
-	"\bargument\x12\x1d.google.protobuf.FieldOptions\x18\xb9\x8e\x03 \x01(\v2\x19.bullpen.tool.v1.ArgumentR\bargument\x88\x01\x01B\xba\x01\n" +
+	"\bargument\x12\x1d.google.protobuf.FieldOptions\x18\xb9\x8e\x03 \x01(\v2\x19.bullpen.tool.v1.ArgumentR\bargument\x88\x01\x01::\n" +
+	"\x06sparse\x12\x1d.google.protobuf.FieldOptions\x18\xba\x8e\x03 \x01(\bR\x06sparse\x88\x01\x01B\xba\x01\n" +
 	"\x13com.bullpen.tool.v1B\fOptionsProtoP\x01Z7github.com/bullpenhq/bullpen/gen/bullpen/tool/v1;toolv1\xa2\x02\x03BTX\xaa\x02\x0fBullpen.Tool.V1\xca\x02\x0fBullpen\\Tool\\V1\xe2\x02\x1bBullpen\\Tool\\V1\\GPBMetadata\xea\x02\x11Bullpen::Tool::V1b\x06proto3"
 
 var (
@@ -346,12 +359,13 @@ var file_bullpen_tool_v1_options_proto_depIdxs = []int32{
 	0, // 0: bullpen.tool.v1.Tool.audiences:type_name -> bullpen.tool.v1.Audience
 	3, // 1: bullpen.tool.v1.tool:extendee -> google.protobuf.MethodOptions
 	4, // 2: bullpen.tool.v1.argument:extendee -> google.protobuf.FieldOptions
-	1, // 3: bullpen.tool.v1.tool:type_name -> bullpen.tool.v1.Tool
-	2, // 4: bullpen.tool.v1.argument:type_name -> bullpen.tool.v1.Argument
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	3, // [3:5] is the sub-list for extension type_name
-	1, // [1:3] is the sub-list for extension extendee
+	4, // 3: bullpen.tool.v1.sparse:extendee -> google.protobuf.FieldOptions
+	1, // 4: bullpen.tool.v1.tool:type_name -> bullpen.tool.v1.Tool
+	2, // 5: bullpen.tool.v1.argument:type_name -> bullpen.tool.v1.Argument
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	4, // [4:6] is the sub-list for extension type_name
+	1, // [1:4] is the sub-list for extension extendee
 	0, // [0:1] is the sub-list for field type_name
 }
 
@@ -368,7 +382,7 @@ func file_bullpen_tool_v1_options_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bullpen_tool_v1_options_proto_rawDesc), len(file_bullpen_tool_v1_options_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   2,
-			NumExtensions: 2,
+			NumExtensions: 3,
 			NumServices:   0,
 		},
 		GoTypes:           file_bullpen_tool_v1_options_proto_goTypes,

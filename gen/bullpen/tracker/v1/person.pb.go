@@ -1590,18 +1590,18 @@ const file_bullpen_tracker_v1_person_proto_rawDesc = "" +
 	"\x06handle\x18\x04 \x01(\tR\x06handle\x12\x14\n" +
 	"\x05items\x18\x05 \x03(\tR\x05items\";\n" +
 	"\rMyWorkRequest\x12*\n" +
-	"\fmin_position\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\x81\x04\n" +
+	"\fmin_position\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\x9f\x04\n" +
 	"\x0eMyWorkResponse\x12\x16\n" +
-	"\x06handle\x18\x01 \x01(\tR\x06handle\x12<\n" +
+	"\x06handle\x18\x01 \x01(\tR\x06handle\x12B\n" +
 	"\n" +
-	"priorities\x18\x02 \x03(\v2\x1c.bullpen.tracker.v1.WorkItemR\n" +
-	"priorities\x128\n" +
-	"\bassigned\x18\x03 \x03(\v2\x1c.bullpen.tracker.v1.WorkItemR\bassigned\x12=\n" +
+	"priorities\x18\x02 \x03(\v2\x1c.bullpen.tracker.v1.WorkItemB\x04\xd0\xf3\x18\x01R\n" +
+	"priorities\x12>\n" +
+	"\bassigned\x18\x03 \x03(\v2\x1c.bullpen.tracker.v1.WorkItemB\x04\xd0\xf3\x18\x01R\bassigned\x12=\n" +
 	"\vasked_of_me\x18\x04 \x03(\v2\x1d.bullpen.tracker.v1.AskedOfMeR\taskedOfMe\x12L\n" +
-	"\x0fchecklist_items\x18\x05 \x03(\v2#.bullpen.tracker.v1.MyChecklistItemR\x0echecklistItems\x12B\n" +
-	"\rcollaborating\x18\x06 \x03(\v2\x1c.bullpen.tracker.v1.WorkItemR\rcollaborating\x12E\n" +
-	"\x0fwatching_recent\x18\a \x03(\v2\x1c.bullpen.tracker.v1.WorkItemR\x0ewatchingRecent\x12G\n" +
-	"\x10unblocked_recent\x18\b \x03(\v2\x1c.bullpen.tracker.v1.WorkItemR\x0funblockedRecent\"\xb2\x02\n" +
+	"\x0fchecklist_items\x18\x05 \x03(\v2#.bullpen.tracker.v1.MyChecklistItemR\x0echecklistItems\x12H\n" +
+	"\rcollaborating\x18\x06 \x03(\v2\x1c.bullpen.tracker.v1.WorkItemB\x04\xd0\xf3\x18\x01R\rcollaborating\x12K\n" +
+	"\x0fwatching_recent\x18\a \x03(\v2\x1c.bullpen.tracker.v1.WorkItemB\x04\xd0\xf3\x18\x01R\x0ewatchingRecent\x12M\n" +
+	"\x10unblocked_recent\x18\b \x03(\v2\x1c.bullpen.tracker.v1.WorkItemB\x04\xd0\xf3\x18\x01R\x0funblockedRecent\"\xb2\x02\n" +
 	"\tAskedOfMe\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x1d\n" +

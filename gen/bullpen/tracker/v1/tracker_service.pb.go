@@ -3196,10 +3196,10 @@ const file_bullpen_tracker_v1_tracker_service_proto_rawDesc = "" +
 	"\x04unit\x18\x15 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x04unit\x12<\n" +
 	"\rfield_filters\x18\x16 \x01(\v2\x17.google.protobuf.StructR\ffieldFilters\x123\n" +
 	"\x05query\x18\x17 \x01(\v2\x1d.bullpen.tracker.v1.WorkQueryR\x05query\x12*\n" +
-	"\fmin_position\x18\x18 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\x9b\x03\n" +
+	"\fmin_position\x18\x18 \x01(\tB\a\xbaH\x04r\x02\x18@R\vminPosition\"\xa1\x03\n" +
 	"\x15ListWorkItemsResponse\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x05R\x05count\x122\n" +
-	"\x05items\x18\x02 \x03(\v2\x1c.bullpen.tracker.v1.WorkItemR\x05items\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count\x128\n" +
+	"\x05items\x18\x02 \x03(\v2\x1c.bullpen.tracker.v1.WorkItemB\x04\xd0\xf3\x18\x01R\x05items\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x05R\x05total\x12)\n" +
 	"\x11total_is_at_least\x18\x04 \x01(\bR\x0etotalIsAtLeast\x12\x1f\n" +
 	"\vnext_cursor\x18\x05 \x01(\tR\n" +

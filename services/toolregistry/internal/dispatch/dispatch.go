@@ -6,14 +6,11 @@
 package dispatch
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"connectrpc.com/connect/v2"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -75,11 +72,11 @@ func (d *Dispatcher) Builtin(ctx context.Context, tool *catalogue.Tool, in proto
 	if err := d.client(tool.Service).CallUnary(ctx, spec, in, out); err != nil {
 		return Answer{}, settle(err, tool.Writes(), operation)
 	}
-	text, err := marshal(out)
+	text, err := rpc.AnswerJSON(out)
 	if err != nil {
 		return Answer{}, fmt.Errorf("write the result of %s: %w", tool.Name, err)
 	}
-	answer := Answer{JSON: text}
+	answer := Answer{JSON: string(text)}
 	if tool.Writes() {
 		answer.Receipt = receiptOf(out)
 	}
@@ -109,20 +106,6 @@ func settle(err error, writes bool, operation string) error {
 		f = f.WithOperation(operation)
 	}
 	return f
-}
-
-// marshal writes a result for a model: snake_case, zero values shown, no space.
-func marshal(m proto.Message) (string, error) {
-	text, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(m)
-	if err != nil {
-		return "", err
-	}
-	var compact bytes.Buffer
-	// protojson's spacing is random on purpose.
-	if err := json.Compact(&compact, text); err != nil {
-		return "", err
-	}
-	return compact.String(), nil
 }
 
 // receiptOf reads the three fields that every write of ours answers with, flat in its response; nil when it has no outcome.

@@ -1,10 +1,10 @@
 package api
 
 import (
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/bullpenhq/bullpen/libs/fault"
+	"github.com/bullpenhq/bullpen/libs/rpc"
 )
 
 // maxAnswerBytes is how large an answer may be in the form that a model reads.
@@ -23,7 +23,7 @@ func fits(res proto.Message, advice string) error {
 
 // jsonBytes is the size of a message in the form that a model reads.
 func jsonBytes(m proto.Message) int {
-	text, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(m)
+	text, err := rpc.AnswerJSON(m)
 	if err != nil {
 		return maxAnswerBytes + 1 // nothing that comes from the store is no UTF-8
 	}
