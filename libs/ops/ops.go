@@ -5,10 +5,10 @@
 // arguments, or from somebody else, is a mistake of the caller and refused. Twins that arrive together wait for each other: one writes, the
 // others replay what it answered.
 //
-//	Do ── begin, lock the id ──► in the ledger? ── yes, same digest ──► replay
-//	                                  │ no                └─ other digest ──► conflict OPERATION_REUSED
-//	                                  ▼
-//	                                 fn ──► ledger row + commit, one round trip
+//	Do ── begin, lock the id, in the ledger? ── yes, same digest ──► replay
+//	      (one round trip)     │ no                └─ other digest ──► conflict OPERATION_REUSED
+//	                           ▼
+//	                          fn ──► ledger row + commit, one round trip
 //
 // The id is locked by an advisory lock of the transaction, not by a row: a crash leaves nothing behind, and a refused
 // write may be repeated as if it had never been tried.
@@ -29,14 +29,12 @@
 package ops
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -56,16 +54,11 @@ const (
 	// MaxIDBytes is the longest operation id.
 	MaxIDBytes = 256
 
-	selectOperation = `select tool, digest, result from operations where operation_id = $1`
-
 	insertOperation = `
 insert into operations (operation_id, tool, digest, result, position) values ($1, $2, $3, $4, $5)`
 
 	// operatorIntervention is the class of SQLSTATE codes that a server sends while it throws a session out.
 	operatorIntervention = "57"
-
-	// rollbackTimeout bounds the clean-up after a caller that has gone away.
-	rollbackTimeout = 5 * time.Second
 )
 
 // Operation names one write.
@@ -130,6 +123,17 @@ func DoBatch(
 	ctx context.Context, pool *pgxpool.Pool, op Operation, result proto.Message,
 	fn func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error),
 ) (replayed bool, err error) {
+	return DoPipelined(ctx, pool, op, result, &pgx.Batch{}, fn)
+}
+
+// DoPipelined is [DoBatch] for a write that knows before it begins what it must read and lock first: those statements go to
+// the server together with the beginning, so that the whole write takes two round trips. Their callbacks run before fn
+// and not at all on a replay; the statements do run then, and are rolled back. A callback keeps what it finds wrong, such as
+// a row that is not there, for fn to answer: what it returns makes the connection prepare the statements anew.
+func DoPipelined(
+	ctx context.Context, pool *pgxpool.Pool, op Operation, result proto.Message, first *pgx.Batch,
+	fn func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error),
+) (replayed bool, err error) {
 	if err := checkID(op.ID); err != nil {
 		return false, err
 	}
@@ -142,34 +146,22 @@ func DoBatch(
 	}
 	defer conn.Release()
 
-	options := pgx.TxOptions{}
-	minted := op.ID == ""
-	if minted {
-		op.ID = uuid.Must(uuid.NewV7()).String()
-	} else {
-		options.BeginQuery = beginLocked(pool, op.ID)
-	}
-	tx, err := conn.BeginTx(ctx, options)
-	if err != nil {
-		return false, fmt.Errorf("begin the operation: %w", err)
-	}
+	tx := transaction{conn.Conn()}
 	committed := false
 	defer func() {
 		if committed {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
-		defer cancel()
-		if rollback := tx.Rollback(ctx); rollback != nil && !errors.Is(rollback, pgx.ErrTxClosed) && err == nil {
-			err = fmt.Errorf("roll the operation back: %w", rollback)
+		if failed := tx.abandon(ctx); failed != nil && err == nil {
+			err = failed
 		}
 	}()
-
-	if !minted {
-		replayed, err = replay(ctx, tx, op, result)
-		if replayed || err != nil {
-			return replayed, err
-		}
+	replayed, err = tx.open(ctx, op, result, first)
+	if replayed || err != nil {
+		return replayed, err
+	}
+	if op.ID == "" {
+		op.ID = uuid.Must(uuid.NewV7()).String()
 	}
 	writes, err := fn(ctx, tx)
 	if err != nil {
@@ -201,38 +193,6 @@ func checkID(id string) error {
 		}
 	}
 	return nil
-}
-
-// replay fills result when the ledger knows the operation.
-func replay(ctx context.Context, tx pgx.Tx, op Operation, result proto.Message) (bool, error) {
-	var (
-		tool         string
-		digest, kept []byte
-	)
-	err := tx.QueryRow(ctx, selectOperation, op.ID).Scan(&tool, &digest, &kept)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read the ledger: %w", err)
-	}
-	if tool != op.Tool || !bytes.Equal(digest, op.seal()) {
-		return false, fault.New(fault.Conflict, "This operation id was used before, with other arguments or by "+
-			"another caller. Repeat the first call exactly, or use a new operation id.").WithReason(ReasonReused).WithOperation(op.ID)
-	}
-	if err := proto.Unmarshal(kept, result); err != nil {
-		return false, fmt.Errorf("decode the kept result of %s: %w", tool, err)
-	}
-	return true, nil
-}
-
-// beginLocked answers the statements that begin a transaction and lock the id in it, as one message to the server. The
-// key is a number that we computed, so nothing of the caller's stands in the text. Two ids that share a key only wait
-// for each other.
-func beginLocked(pool *pgxpool.Pool, id string) string {
-	sum := sha256.Sum256([]byte(pool.Config().ConnConfig.RuntimeParams["search_path"] + "\x00" + id))
-	key := int64(binary.BigEndian.Uint64(sum[:8]))
-	return fmt.Sprintf("begin; select pg_advisory_xact_lock(%d)", key)
 }
 
 // notCommitted tells a write that the server refused from one whose commit nobody answered.

@@ -291,6 +291,77 @@ func TestDoBatch(t *testing.T) {
 	})
 }
 
+func TestDoPipelined(t *testing.T) {
+	t.Parallel()
+	asks := func(found *int, missing *error) *pgx.Batch {
+		var first pgx.Batch
+		first.Queue("select count(*) from effects").QueryRow(func(row pgx.Row) error { return row.Scan(found) })
+		first.Queue("select id from effects where operation = 'nobody'").QueryRow(func(row pgx.Row) error {
+			*missing = row.Scan(new(int))
+			return nil
+		})
+		return &first
+	}
+
+	t.Run("what is asked first is answered before the write, and not on a replay", func(t *testing.T) {
+		t.Parallel()
+		pool := pgtest.Pool(t, "tracker", migrations)
+		for _, id := range []string{"op-1", ""} {
+			found, missing := -1, error(nil)
+			var r toolv1.Receipt
+			write := func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
+				require.GreaterOrEqual(t, found, 0)
+				require.ErrorIs(t, missing, pgx.ErrNoRows)
+				return nil, effect(id, &r)(ctx, tx)
+			}
+			replayed, err := ops.DoPipelined(t.Context(), pool, operation(id), &r, asks(&found, &missing), write)
+			require.NoError(t, err)
+			require.False(t, replayed)
+		}
+		found, missing := -1, error(nil)
+		var again toolv1.Receipt
+		replayed, err := ops.DoPipelined(t.Context(), pool, operation("op-1"), &again, asks(&found, &missing), nil)
+		require.NoError(t, err)
+		require.True(t, replayed)
+		require.Equal(t, "applied", again.GetOutcome())
+		require.Equal(t, -1, found)
+		require.Equal(t, 2, count(t, pool, "effects"))
+	})
+
+	t.Run("a replay answers although what is asked first fails now", func(t *testing.T) {
+		t.Parallel()
+		pool := pgtest.Pool(t, "tracker", migrations)
+		var first, again toolv1.Receipt
+		_, err := ops.Do(t.Context(), pool, operation("op-1"), &first, effect("op-1", &first))
+		require.NoError(t, err)
+		var fails pgx.Batch
+		fails.Queue("select 1 / count(*) from effects where operation = 'nobody'")
+		replayed, err := ops.DoPipelined(t.Context(), pool, operation("op-1"), &again, &fails, nil)
+		require.NoError(t, err)
+		require.True(t, replayed)
+		require.Equal(t, first.GetPosition(), again.GetPosition())
+
+		_, err = ops.DoPipelined(t.Context(), pool, operation("op-2"), &again, &fails, nil)
+		require.ErrorContains(t, err, "division by zero")
+		require.Equal(t, 1, count(t, pool, "operations"))
+	})
+
+	t.Run("a write neither ends its transaction nor begins another one", func(t *testing.T) {
+		t.Parallel()
+		pool := pgtest.Pool(t, "tracker", migrations)
+		var r toolv1.Receipt
+		_, err := ops.Do(t.Context(), pool, operation("op-1"), &r, func(ctx context.Context, tx pgx.Tx) error {
+			_, nested := tx.Begin(ctx)
+			require.Error(t, nested)
+			require.Error(t, tx.Commit(ctx))
+			require.Error(t, tx.Rollback(ctx))
+			return effect("op-1", &r)(ctx, tx)
+		})
+		require.NoError(t, err)
+		require.Equal(t, 1, count(t, pool, "effects"))
+	})
+}
+
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t, "tracker", migrations)
