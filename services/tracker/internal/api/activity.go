@@ -40,6 +40,7 @@ func (h *Handler) TaskActivity(ctx context.Context, req *trackerv1.TaskActivityR
 	if err != nil {
 		return nil, err
 	}
+	f.ForAgent = by.Kind == "agent"
 	bind, err := activityBind(req, f)
 	if err != nil {
 		return nil, err

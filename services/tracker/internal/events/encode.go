@@ -2,6 +2,8 @@
 package events
 
 import (
+	"maps"
+
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -31,7 +33,7 @@ func Encode(e store.Event) (outbox.Message, error) {
 	}
 	item := convert.Item(e.Item, e.Change.At)
 	item.Body = nil
-	change := convert.Change(e.Entry())
+	change := convert.Change(forAnybody(e.Entry()))
 	routing := routing(e)
 	switch {
 	case e.Change.Kind == "purged":
@@ -49,6 +51,17 @@ func Encode(e store.Event) (outbox.Message, error) {
 	}
 	payload, err := proto.Marshal(body)
 	return outbox.Message{Topic: Topic, Key: e.Item.ID.String(), EventID: id, Type: Topic, Payload: payload}, err
+}
+
+// forAnybody is a row as everybody may read it: what an event says is told to agents.
+func forAnybody(e store.Entry) store.Entry {
+	for name, f := range e.Change.Fields {
+		if f.Hidden {
+			e.Change.Fields = maps.Clone(e.Change.Fields)
+			e.Change.Fields[name] = f.Concealed()
+		}
+	}
+	return e
 }
 
 // bare is the snapshot of a change that no item can say more of.

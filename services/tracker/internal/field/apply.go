@@ -24,6 +24,8 @@ type Resolver struct {
 // Described says what changed in stored forms, as `slug=value` for each field, sets cut at a whole member.
 type Described struct {
 	From, To string
+	// Hidden: some of them are hidden from agents.
+	Hidden bool
 }
 
 // Result is what a change of values comes to.
@@ -45,6 +47,7 @@ func (s Set) Apply(current, change map[string]any, r Resolver) (Result, error) {
 	}
 	res := Result{Values: next}
 	var from, to []string
+	var hidden bool
 	named := map[string]string{} // how the change names each field, by id
 	for _, text := range slices.Sorted(maps.Keys(change)) {
 		d, ok := s.Find(text)
@@ -78,12 +81,12 @@ func (s Set) Apply(current, change map[string]any, r Resolver) (Result, error) {
 		if value != nil {
 			to = append(to, d.describe(value))
 		}
-		res.Changed = true
+		res.Changed, hidden = true, hidden || d.HideFromAgents
 	}
 	if len(next) > MaxValues && len(next) > len(current) {
 		return Result{}, fault.New(fault.Invalid, "fields would give the item %d values; an item has %d at most: clear one with null first", len(next), MaxValues).WithField("fields")
 	}
-	res.Describe = Described{From: cut(from, ", ", maxDescribed), To: cut(to, ", ", maxDescribed)}
+	res.Describe = Described{From: cut(from, ", ", maxDescribed), To: cut(to, ", ", maxDescribed), Hidden: hidden}
 	return res, nil
 }
 

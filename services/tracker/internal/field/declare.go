@@ -20,6 +20,8 @@ type Terms struct {
 	Types []string
 	// Workspace is what a project's own declarations are united with; nil for the workspace's own.
 	Workspace Document
+	// Agent: an agent declares, so what is hidden from agents stays as it is.
+	Agent bool
 	// Author and Now are the write's: nobody says when they declared what.
 	Author string
 	Now    time.Time
@@ -27,7 +29,7 @@ type Terms struct {
 
 // Revise answers the document after a new list took the place of the old one, and whether that changes anything. A declaration is an old one's
 // when it has its id, or no id and its slug. What is left out is archived and stays, as items have values of it; a project's own form of a
-// workspace's field goes, and with it the difference. Argument paths begin with `fields`.
+// workspace's field goes, and with it the difference. What an agent cannot see it neither leaves out nor changes. Argument paths begin with `fields`.
 func (doc Document) Revise(wanted []Declaration, t Terms) (Document, bool, error) {
 	var next Document
 	for n, d := range wanted {
@@ -45,13 +47,14 @@ func (doc Document) Revise(wanted []Declaration, t Terms) (Document, bool, error
 		next = append(next, d)
 	}
 	for _, d := range doc {
-		if next.index(d.ID) >= 0 || t.Workspace.index(d.ID) >= 0 && !d.Archived {
+		unseen := t.Agent && d.HideFromAgents
+		if next.index(d.ID) >= 0 || t.Workspace.index(d.ID) >= 0 && !d.Archived && !unseen {
 			continue
 		}
-		d.Archived = true
+		d.Archived = d.Archived || !unseen
 		next = append(next, d)
 	}
-	if err := next.clash(t.Workspace); err != nil {
+	if err := next.clash(t); err != nil {
 		return nil, false, err
 	}
 	return next, !reflect.DeepEqual(doc, next) && len(doc)+len(next) > 0, next.full()
@@ -66,6 +69,8 @@ func (doc Document) settle(d Declaration, t Terms, path string) (Declaration, er
 	}
 	d.Author, d.CreatedAt = t.Author, t.Now
 	switch base := t.Workspace.index(d.ID); {
+	case t.Agent && (at >= 0 && doc[at].HideFromAgents || at < 0 && base >= 0 && t.Workspace[base].HideFromAgents):
+		return d, hiddenField(d.Slug).WithField(path)
 	case at >= 0:
 		old := doc[at]
 		if old.Archived && !d.Archived {
@@ -97,6 +102,10 @@ func (doc Document) settle(d Declaration, t Terms, path string) (Declaration, er
 		}
 	}
 	return d, d.valid(t, path)
+}
+
+func hiddenField(slug string) *fault.Error {
+	return fault.New(fault.Forbidden, "there is a field that is hidden from agents where you declare %s, and only a person changes it: use another slug, without an id", slug)
 }
 
 func keepsType(old, d Declaration) *fault.Error {
@@ -272,11 +281,15 @@ func alike(a, b Option) bool {
 }
 
 // clash refuses a project's field that has the slug of another field of the workspace.
-func (doc Document) clash(workspace Document) error {
+func (doc Document) clash(t Terms) error {
+	workspace := t.Workspace
 	for n, d := range doc {
 		at := workspace.live(d.Slug)
 		if d.Archived || at < 0 || workspace[at].ID == d.ID || doc.index(workspace[at].ID) >= 0 {
 			continue
+		}
+		if t.Agent && workspace[at].HideFromAgents {
+			return hiddenField(d.Slug).WithField(fmt.Sprintf("fields[%d]", n))
 		}
 		return fault.New(fault.Invalid, "the whole workspace has a field %s already: give its id %s to change it for this project, or use another slug", d.Slug, workspace[at].ID).
 			WithField(fmt.Sprintf("fields[%d].slug", n))

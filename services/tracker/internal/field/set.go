@@ -21,10 +21,11 @@ type Scope struct {
 type Set struct {
 	scope Scope
 	// fields are all of them, archived ones and those of other types too, the workspace's first.
-	fields   []Declaration
-	own      map[string]bool // ids that the project declares
-	hidden   map[string]bool // ids that were taken out by ForAgents
-	shadowed []string
+	fields []Declaration
+	own    map[string]bool // ids that the project declares
+	// forAgents: what is hidden from agents was taken out.
+	forAgents bool
+	shadowed  []string
 }
 
 // Effective unites the workspace's declarations with a project's. A project's field with the id of a workspace's takes its place, but what
@@ -51,11 +52,8 @@ func Effective(workspace, project Document, scope Scope) Set {
 
 // ForAgents is the set as agents see it: fields that are hidden from them, and values of those, are not there.
 func (s Set) ForAgents() Set {
-	s.hidden = map[string]bool{}
-	s.fields = slices.DeleteFunc(slices.Clone(s.fields), func(d Declaration) bool {
-		s.hidden[d.ID] = d.HideFromAgents
-		return d.HideFromAgents
-	})
+	s.forAgents = true
+	s.fields = slices.DeleteFunc(slices.Clone(s.fields), func(d Declaration) bool { return d.HideFromAgents })
 	return s
 }
 
@@ -75,6 +73,9 @@ func (s Set) Fields() []Declaration {
 	slices.SortStableFunc(fields, func(a, b Declaration) int { return cmp.Compare(order(a), order(b)) })
 	return fields
 }
+
+// Declared answers every field of the set, archived ones and those of other types too.
+func (s Set) Declared() []Declaration { return s.fields }
 
 // Shadowed answers the ids of the workspace's fields that the project declares differently.
 func (s Set) Shadowed() []string { return s.shadowed }

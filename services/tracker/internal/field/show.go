@@ -38,7 +38,8 @@ type Reading struct {
 	Foreign, Undeclared bool
 }
 
-// Read answers an item's values in the order of [Set.Fields], then what those leave out: archived and foreign ones, then undeclared ones by id.
+// Read answers an item's values in the order of [Set.Fields], then what those leave out: archived and foreign ones, then undeclared ones
+// by id. Agents are not told of those: what nothing declares may have been hidden from them where it was declared.
 func (s Set) Read(values map[string]any) []Reading {
 	var readings []Reading
 	seen := make(map[string]bool, len(values))
@@ -56,7 +57,7 @@ func (s Set) Read(values map[string]any) []Reading {
 	}
 	declared := len(readings)
 	for id, kept := range values {
-		if !seen[id] && !s.hidden[id] {
+		if !seen[id] && !s.forAgents {
 			readings = append(readings, Reading{Declaration: Declaration{ID: id, Slug: id, Name: id}, Value: kept, Undeclared: true})
 		}
 	}

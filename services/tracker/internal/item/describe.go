@@ -70,7 +70,12 @@ func kindOf(fields map[string]Field) string {
 type Field struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+	// Hidden: custom fields changed, some of which were hidden from agents.
+	Hidden bool `json:"hidden,omitempty"`
 }
+
+// Concealed is the field as it is told where agents read it, when some of it is hidden from them.
+func (f Field) Concealed() Field { return Field{To: "fields of which agents are not shown all"} }
 
 type description map[string]Field
 

@@ -27,8 +27,9 @@ type ActivityFilter struct {
 	Notified *bool
 	// From belongs to the span, To does not.
 	From, To *time.Time
-	// Text stands in what changed or in what was said.
-	Text string
+	// Text stands in what changed or in what was said. ForAgent leaves out what custom fields changed to, as some may be hidden from agents.
+	Text     string
+	ForAgent bool
 	// Since is the place after which rows are shown, Before the one before which: 0 for no bound. Through bounds rows that come oldest first.
 	Since, Before, Through int64
 	OldestFirst            bool
@@ -120,7 +121,11 @@ func (f ActivityFilter) query() (string, []any) {
 	}
 	if f.Text != "" {
 		pattern := "%" + likeLiteral(f.Text) + "%"
-		add("(h.excerpt ilike $%d or exists (select from jsonb_path_query(h.fields, '$.*.*') v where v #>> '{}' ilike $%d))", pattern, pattern)
+		told := "h.fields"
+		if f.ForAgent {
+			told += " - 'fields'"
+		}
+		add("(h.excerpt ilike $%d or exists (select from jsonb_path_query("+told+", '$.*.* ? (@.type() == \"string\")') v where v #>> '{}' ilike $%d))", pattern, pattern)
 	}
 	direction := "desc"
 	if f.OldestFirst {

@@ -94,7 +94,7 @@ func (p *settings) declare(ctx context.Context, tx pgx.Tx, e ProjectEdit, told m
 		return err
 	}
 	next, changed, err := p.Own.Revise(*e.Fields, field.Terms{
-		Types: worktype.Effective(w.Declared).Slugs(), Workspace: w.Fields, Author: e.By.Name, Now: e.At,
+		Types: worktype.Effective(w.Declared).Slugs(), Workspace: w.Fields, Agent: e.By.Kind == "agent", Author: e.By.Name, Now: e.At,
 	})
 	if err != nil || !changed {
 		return err
