@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
@@ -70,6 +71,9 @@ func (m *reference) shown(w *work) *trackerv1.WorkItem {
 		}
 		i.Checklists = append(i.Checklists, c)
 	}
+	if w.size != nil {
+		i.Fields = &structpb.Struct{Fields: map[string]*structpb.Value{"size": structpb.NewNumberValue(*w.size)}}
+	}
 	if w.duplicate != "" {
 		i.DuplicateOf = m.items[w.duplicate].key
 	}
@@ -94,7 +98,10 @@ func settled(i *trackerv1.WorkItem) *trackerv1.WorkItem {
 			s.Id = ""
 		}
 	}
-	i.Rank, i.BodyBytes, i.BodyVersion, i.Fields = "", 0, 0, nil
+	if len(i.GetFields().GetFields()) == 0 {
+		i.Fields = nil
+	}
+	i.Rank, i.BodyBytes, i.BodyVersion = "", 0, 0
 	return i
 }
 
@@ -186,6 +193,7 @@ func (m *reference) matches(w *work, by principal, req *trackerv1.ListWorkItemsR
 		req.GetParent() == "" || w.parent == m.named(req.GetParent()).id,
 		len(req.GetPriority()) == 0 || slices.Contains(req.GetPriority(), w.priority),
 		req.GetText() == "" || strings.Contains(strings.ToLower(w.title), strings.ToLower(req.GetText())),
+		req.GetFieldFilters() == nil || w.size != nil && *w.size >= 3,
 		req.GetPreset() != "blocked" || m.blocked(w),
 		req.GetPreset() != "overdue" || m.overdue(w),
 		req.GetPreset() != "ready" || m.ready(w, by),
@@ -209,13 +217,17 @@ func (m *reference) by(sort string) func(a, b *work) int {
 			return cmp.Compare(strings.ToLower(a.title), strings.ToLower(b.title))
 		case "due":
 			return cmp.Compare(a.due, b.due)
+		case "f.size":
+			return cmp.Compare(*a.size, *b.size)
 		case "rank":
 			return cmp.Compare(slices.Index(m.order[a.project], a.id), slices.Index(m.order[b.project], b.id))
 		default:
 			return cmp.Compare(urgency[a.priority], urgency[b.priority])
 		}
 	}
-	absent := func(w *work) bool { return key == "due" && w.due == "" || key == "priority" && w.priority == "none" }
+	absent := func(w *work) bool {
+		return key == "due" && w.due == "" || key == "priority" && w.priority == "none" || key == "f.size" && w.size == nil
+	}
 	return func(a, b *work) int {
 		switch {
 		case absent(a) && absent(b):

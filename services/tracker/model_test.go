@@ -52,6 +52,7 @@ type work struct {
 	assignee, reporter, parent, duplicate  string
 	due, start                             string
 	points                                 *float64
+	size                                   *float64 // a custom field
 	labels, helpers, watchers, muted       map[string]bool
 	lists                                  []checklist
 	handed, reopens, version               int32
@@ -233,7 +234,7 @@ func changed(was, is *work) []string {
 		"due_all_day": (was.due == "") != (is.due == ""), "points": !equal(was.points, is.points), "watchers": !maps.Equal(was.watchers, is.watchers),
 		"muted": !maps.Equal(was.muted, is.muted), "collaborators": !maps.Equal(was.helpers, is.helpers), "parent": was.parent != is.parent,
 		"routing_unit": was.unit != is.unit, "removed_with": was.with != is.with, "waiting_on": !maps.Equal(was.waits, is.waits),
-		"duplicates": was.duplicate != is.duplicate, "body": was.body != is.body,
+		"fields": !equal(was.size, is.size), "duplicates": was.duplicate != is.duplicate, "body": was.body != is.body,
 		"checklists": !slices.EqualFunc(was.lists, is.lists, func(a, b checklist) bool { return a.name == b.name && slices.Equal(a.steps, b.steps) }),
 	}
 	maps.DeleteFunc(differs, func(_ string, differs bool) bool { return !differs })

@@ -2,8 +2,11 @@ package tracker_test
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
 
 	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
 	"github.com/bullpenhq/bullpen/libs/fault"
@@ -57,6 +60,13 @@ func (m *reference) update(by principal, req *trackerv1.UpdateWorkItemRequest) (
 	if slices.Contains(req.GetClear(), "labels") {
 		clear(is.labels)
 	}
+	if value, given := req.GetFields().GetFields()["size"]; given {
+		n := value.GetNumberValue()
+		v.unless(n >= 0 && n <= 10 && n == math.Trunc(n), fault.Invalid) // never rounded
+		if is.size = &n; isNull(value) {
+			is.size = nil
+		}
+	}
 	if req.RoutingUnit != nil {
 		is.unit = req.GetRoutingUnit()
 		v.unless(is.unit == was.unit || by.person() || by.leads(was.project), fault.Forbidden)
@@ -109,6 +119,11 @@ func (m *reference) update(by principal, req *trackerv1.UpdateWorkItemRequest) (
 	*was = *is
 	m.tie(by, was, k)
 	return v
+}
+
+func isNull(value *structpb.Value) bool {
+	_, null := value.GetKind().(*structpb.Value_NullValue)
+	return null
 }
 
 // steps makes a gesture on checklists, or answers that it names nothing.

@@ -105,12 +105,12 @@ func (d *driver) list() {
 	by := pick(d, "lister", principals...)
 	req := &trackerv1.ListWorkItemsRequest{
 		Preset: pick(d, "preset", "", "", "triage", "blocked", "overdue", "ready"), Limit: pick[int32](d, "limit", 2, 50),
-		Sort: pick(d, "sort", "", "-updated", "updated", "created", "-created", "due", "-due", "priority", "-priority", "title", "-title", "rank"),
+		Sort: pick(d, "sort", "", "-updated", "updated", "created", "-created", "due", "-due", "priority", "-priority", "title", "-title", "rank", "f.size", "-f.size"),
 	}
 	if by.seat != "" && d.likely("queue") {
 		req.Preset = "my_queue"
 	}
-	switch rapid.IntRange(0, 9).Draw(d.T, "filter") {
+	switch rapid.IntRange(0, 10).Draw(d.T, "filter") {
 	case 0:
 		req.Assignee = pick(d, "assignee", append(people, "nobody")...)
 	case 1:
@@ -130,6 +130,8 @@ func (d *driver) list() {
 		req.Parent = d.some("parent").key
 	case 8:
 		req.Text = pick(d, "text", "beta", "100%", "a")
+	case 9:
+		req.FieldFilters = values(d.t, map[string]any{"size": "gte:3"})
 	}
 	if req.Project = pick(d, "project", "", "OPS", "SHOP"); req.GetSort() == "rank" {
 		req.Project = "OPS" // an order is a project's own

@@ -28,6 +28,7 @@ func TestEveryReadAnswersWhatTheSpecificationSaysOfAnyHistory(t *testing.T) {
 	t.Parallel()
 	now := newClock()
 	b := setupAt(t, now.now)
+	declare(t, b, &trackerv1.FieldDeclaration{Slug: "size", Name: "Size", Type: "number", Min: ptr(0.0), Max: ptr(10.0)})
 	limit := histories
 	flag.Visit(func(f *flag.Flag) {
 		if f.Name == "rapid.checks" {
@@ -222,7 +223,7 @@ func (d *driver) update(by principal) {
 
 // part adds one thing to what an update asks for.
 func (d *driver) part(w *work, req *trackerv1.UpdateWorkItemRequest) {
-	switch rapid.IntRange(0, 15).Draw(d.T, "part") {
+	switch rapid.IntRange(0, 16).Draw(d.T, "part") {
 	case 0, 1:
 		req.Status = proto.String(pick(d, "status", statuses...))
 	case 2, 3:
@@ -270,6 +271,8 @@ func (d *driver) part(w *work, req *trackerv1.UpdateWorkItemRequest) {
 		}
 	case 15:
 		req.Checklist = d.checklist(w)
+	case 16:
+		req.Fields = values(d.t, map[string]any{"size": pick[any](d, "size", 0.0, 3.0, 7.0, 1.5, 11.0, nil)})
 	}
 }
 
