@@ -32,7 +32,7 @@ func busy(t *testing.T, b bundle) (first, second *trackerv1.CreateWorkItemRespon
 	t.Helper()
 	first, second = file(t, b, "First"), file(t, b, "Second")
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: first.GetKey(), Status: proto.String("in_progress")})
-	say(t, b, seat(t.Context(), "designer"), &trackerv1.CommentOnWorkItemRequest{Item: first.GetKey(), Body: "The certificate is 100% ready, @ines"})
+	say(seat(t.Context(), "designer"), t, b, &trackerv1.CommentOnWorkItemRequest{Item: first.GetKey(), Body: "The certificate is 100% ready, @ines"})
 	_, err := b.client.UpdateWorkItem(member(t.Context(), "ines"), &trackerv1.UpdateWorkItemRequest{Item: second.GetKey(), Assignee: proto.String("designer")})
 	require.NoError(t, err)
 	return first, second

@@ -18,11 +18,11 @@ func TestARepeatedCommentOrOrderOfWorkIsAnsweredAsTheFirstTime(t *testing.T) {
 	key := file(t, b, "Once").GetKey()
 	asking := rpc.WithOperation(seat(t.Context(), "ops-lead"), "op-ask")
 	ask := &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "May I?", Ask: "ines", Decision: choice()}
-	first, again := say(t, b, asking, ask), say(t, b, asking, ask)
+	first, again := say(asking, t, b, ask), say(asking, t, b, ask)
 	require.Empty(t, cmp.Diff(first, again, protocmp.Transform()))
 	answering := rpc.WithOperation(member(t.Context(), "ines"), "op-answer")
 	answer := &trackerv1.CommentOnWorkItemRequest{Item: key, Choice: "b"}
-	first, again = say(t, b, answering, answer), say(t, b, answering, answer)
+	first, again = say(answering, t, b, answer), say(answering, t, b, answer)
 	require.Empty(t, cmp.Diff(first, again, protocmp.Transform()), "not told that it is answered already")
 	require.Len(t, whole(t, b, key).GetComments(), 2)
 	ordering := rpc.WithOperation(member(t.Context(), "ines"), "op-order")
@@ -41,11 +41,11 @@ func TestWhoseOrderOfWorkSomebodyElseSetHearsOfEachNewItem(t *testing.T) {
 	subscription, err := b.bus.Subscribe("bullpen.tracker.item.v1", "orders")
 	require.NoError(t, err)
 	defer subscription.Close()
-	_, err = prioritise(b, member(t.Context(), "ines"), "designer", one.GetKey())
+	_, err = prioritise(member(t.Context(), "ines"), b, "designer", one.GetKey())
 	require.NoError(t, err)
-	_, err = prioritise(b, operator(t.Context()), "designer", two.GetKey(), one.GetKey())
+	_, err = prioritise(operator(t.Context()), b, "designer", two.GetKey(), one.GetKey())
 	require.NoError(t, err)
-	_, err = prioritise(b, seat(t.Context(), "designer"), "", one.GetKey(), two.GetKey())
+	_, err = prioritise(seat(t.Context(), "designer"), b, "", one.GetKey(), two.GetKey())
 	require.NoError(t, err)
 	var about [][]string
 	for len(about) < 3 {

@@ -36,7 +36,7 @@ func TestAFileIsWrittenReadListedAndRemoved(t *testing.T) {
 	require.Equal(t, "notes/plan.md", first.GetPath())
 	require.Equal(t, "text/markdown; charset=utf-8", first.GetContentType())
 	require.EqualValues(t, 1, first.GetVersion())
-	require.EqualValues(t, 7, first.GetSize())
+	require.Equal(t, 7, int(first.GetSize()))
 	require.Len(t, first.GetHash(), 64)
 
 	read, err := b.client.ReadProjectFile(operator(t.Context()), &trackerv1.ReadProjectFileRequest{Path: "notes/plan.md", Project: "ops"})
@@ -275,7 +275,7 @@ func TestAFileOfManyMegabytesGoesInAndOutInParts(t *testing.T) {
 	}
 	receipt, err := stream.CloseAndReceive()
 	require.NoError(t, err)
-	require.EqualValues(t, len(content), receipt.GetReceipt().GetSize())
+	require.Equal(t, len(content), int(receipt.GetReceipt().GetSize()))
 
 	down, err := b.client.DownloadProjectFile(operator(t.Context()), &trackerv1.DownloadProjectFileRequest{Project: "OPS", Path: "big.bin"})
 	require.NoError(t, err)

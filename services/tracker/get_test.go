@@ -31,7 +31,7 @@ func TestADescriptionIsCutAt4KiBAndACommentAt2KiBAtAWholeCharacter(t *testing.T)
 	texts := []string{strings.Repeat("é", 1024), strings.Repeat("x", 2048), strings.Repeat("é", 1025), strings.Repeat("x", 2049), strings.Repeat("😀", 8192)}
 	var ids []string
 	for _, text := range texts {
-		ids = append(ids, say(t, b, operator(t.Context()), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: text}).GetCommentId())
+		ids = append(ids, say(operator(t.Context()), t, b, &trackerv1.CommentOnWorkItemRequest{Item: key, Body: text}).GetCommentId())
 	}
 	got := read(t, b, &trackerv1.GetWorkItemRequest{Item: key})
 	require.Equal(t, int32(8192), got.GetItem().GetBodyBytes())
@@ -57,8 +57,8 @@ func TestACommentOrTheBodyAnswersAloneUnlessIncludeIsGiven(t *testing.T) {
 	created, err := b.client.CreateWorkItem(seat(t.Context(), "ops-lead"), &trackerv1.CreateWorkItemRequest{Title: "Parts", Body: body})
 	require.NoError(t, err)
 	key := created.GetKey()
-	comment := say(t, b, operator(t.Context()), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "first"}).GetCommentId()
-	say(t, b, operator(t.Context()), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "second"})
+	comment := say(operator(t.Context()), t, b, &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "first"}).GetCommentId()
+	say(operator(t.Context()), t, b, &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "second"})
 
 	alone := read(t, b, &trackerv1.GetWorkItemRequest{Item: key, Body: true})
 	require.Equal(t, body, alone.GetItem().GetBody(), "the largest description can be read")
@@ -83,7 +83,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	key, other := file(t, b, "Here").GetKey(), file(t, b, "There").GetKey()
-	elsewhere := say(t, b, operator(t.Context()), &trackerv1.CommentOnWorkItemRequest{Item: other, Body: "x"}).GetCommentId()
+	elsewhere := say(operator(t.Context()), t, b, &trackerv1.CommentOnWorkItemRequest{Item: other, Body: "x"}).GetCommentId()
 	get := func(req *trackerv1.GetWorkItemRequest) error {
 		_, err := b.client.GetWorkItem(operator(t.Context()), req)
 		return err
@@ -97,7 +97,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	refusal(t, get(&trackerv1.GetWorkItemRequest{Item: key, CommentsCursor: "first"}), fault.Invalid, "comments_cursor")
 	refusal(t, get(&trackerv1.GetWorkItemRequest{Item: key, Include: []string{"files"}}), fault.Invalid, "include[0]")
 	for n := range 21 {
-		say(t, b, operator(t.Context()), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: fmt.Sprint(n)})
+		say(operator(t.Context()), t, b, &trackerv1.CommentOnWorkItemRequest{Item: key, Body: fmt.Sprint(n)})
 	}
 	cursor := read(t, b, &trackerv1.GetWorkItemRequest{Item: key}).GetNextCommentsCursor()
 	require.NotEmpty(t, cursor)

@@ -66,7 +66,7 @@ func TestALeadThatIsAnAgentNeitherUnhidesNorDropsWhatIsHiddenFromIt(t *testing.T
 	require.NoError(t, err)
 	require.True(t, proto.Equal(own, declared(t, b, "salary")))
 	require.Nil(t, declared(t, b, "mood"))
-	require.NotContains(t, fmt.Sprint(readAs(t, b, seat(t.Context(), "ops-lead"), key).GetFields()), "6000")
+	require.NotContains(t, fmt.Sprint(readAs(seat(t.Context(), "ops-lead"), t, b, key).GetFields()), "6000")
 }
 
 func TestAHiddenFieldStaysSoInHistoryWhateverItIsCalledNow(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAHiddenFieldStaysSoInHistoryWhateverItIsCalledNow(t *testing.T) {
 	renamed.Slug = "pay"
 	_, err := b.client.WriteProject(operator(t.Context()), &trackerv1.WriteProjectRequest{Project: "OPS", Fields: []*trackerv1.FieldDeclaration{renamed}})
 	require.NoError(t, err)
-	got := readAs(t, b, seat(t.Context(), "ops-lead"), key)
+	got := readAs(seat(t.Context(), "ops-lead"), t, b, key)
 	require.NotContains(t, fmt.Sprint(got.GetHistory()), "salary")
 }
 
@@ -91,7 +91,7 @@ func TestAFieldThatWasHiddenAndRenamedAfterwardsIsHiddenInWhatWasSaidBefore(t *t
 		Project: "OPS", Fields: []*trackerv1.FieldDeclaration{severity, declared(t, b, "browser")},
 	})
 	require.NoError(t, err)
-	require.NotContains(t, fmt.Sprint(readAs(t, b, seat(t.Context(), "ops-lead"), key).GetHistory()), "severity")
+	require.NotContains(t, fmt.Sprint(readAs(seat(t.Context(), "ops-lead"), t, b, key).GetHistory()), "severity")
 }
 
 func TestWhatWasHiddenInOneProjectIsNotShownToAgentsInAnother(t *testing.T) {
@@ -100,7 +100,7 @@ func TestWhatWasHiddenInOneProjectIsNotShownToAgentsInAnother(t *testing.T) {
 	key := fielded(t, b)
 	_, err := b.client.MoveWorkItem(operator(t.Context()), &trackerv1.MoveWorkItemRequest{Item: key, Project: "SHOP"})
 	require.NoError(t, err)
-	got := readAs(t, b, seat(t.Context(), "ops-lead"), key)
+	got := readAs(seat(t.Context(), "ops-lead"), t, b, key)
 	require.Empty(t, got.GetFields(), "nothing declares them there, so nothing says that they may be shown")
 	require.NotContains(t, fmt.Sprint(got), "salary")
 }

@@ -24,7 +24,7 @@ const noticeTopic = "bullpen.notification.notice.v1"
 func notified(position, itemID string, notices ...*notificationv1.Notice) *notificationv1.ChangeNotified {
 	for _, n := range notices {
 		n.NoticeId, n.Position, n.ItemId, n.OccurTime = uuid.NewString(), position, itemID, timestamppb.Now()
-		n.Reasons = []string{n.Reason}
+		n.Reasons = []string{n.GetReason()}
 	}
 	return &notificationv1.ChangeNotified{Position: position, ItemId: itemID, Notices: notices}
 }

@@ -11,7 +11,7 @@ import (
 	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
 )
 
-func mine(t *testing.T, b bundle, ctx context.Context) *trackerv1.MyWorkResponse {
+func mine(ctx context.Context, t *testing.T, b bundle) *trackerv1.MyWorkResponse {
 	t.Helper()
 	res, err := b.client.MyWork(ctx, &trackerv1.MyWorkRequest{})
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestMyWorkIsEmptyListsForWhoHasNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	file(t, b, "Not the designer's")
-	got := mine(t, b, seat(t.Context(), "designer"))
+	got := mine(seat(t.Context(), "designer"), t, b)
 	require.Equal(t, "designer", got.GetHandle())
 	require.Empty(t, got.GetPriorities())
 	require.Empty(t, got.GetAssigned())
@@ -52,7 +52,7 @@ func TestMyWorkHas20OfEachListTheLatestFirst(t *testing.T) {
 	}
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-21", Status: proto.String("done")})
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-1", Status: proto.String("in_progress")})
-	got := mine(t, b, seat(t.Context(), "designer"))
+	got := mine(seat(t.Context(), "designer"), t, b)
 	require.Len(t, got.GetAssigned(), 20)
 	require.Equal(t, []string{"OPS-1", "OPS-22", "OPS-20"}, keysIn(got.GetAssigned())[:3], "open ones, the last changed first")
 	require.Nil(t, got.GetAssigned()[0].Body)
@@ -66,10 +66,10 @@ func TestMyWorkCarriesTheLiteralCallThatAnswersEachQuestion(t *testing.T) {
 	key := file(t, b, "Questions").GetKey()
 	open := choice()
 	open.Recommended = ""
-	free := say(t, b, seat(t.Context(), "ops-lead"), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "When?", Ask: "ines"})
-	decided := say(t, b, seat(t.Context(), "ops-lead"), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "Choose.", Ask: "ines", Decision: choice()})
-	undecided := say(t, b, seat(t.Context(), "ops-lead"), &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "Choose.", Ask: "ines", Decision: open})
-	asked := mine(t, b, member(t.Context(), "ines")).GetAskedOfMe()
+	free := say(seat(t.Context(), "ops-lead"), t, b, &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "When?", Ask: "ines"})
+	decided := say(seat(t.Context(), "ops-lead"), t, b, &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "Choose.", Ask: "ines", Decision: choice()})
+	undecided := say(seat(t.Context(), "ops-lead"), t, b, &trackerv1.CommentOnWorkItemRequest{Item: key, Body: "Choose.", Ask: "ines", Decision: open})
+	asked := mine(member(t.Context(), "ines"), t, b).GetAskedOfMe()
 	require.Len(t, asked, 3, "the oldest first")
 	require.Equal(t, `comment_on_work_item {"item":"OPS-1","answers":"`+free.GetCommentId()+`","body":"<your answer>"}`, asked[0].GetAnswerWith())
 	require.Equal(t, "When?", asked[0].GetQuestion())
@@ -79,8 +79,8 @@ func TestMyWorkCarriesTheLiteralCallThatAnswersEachQuestion(t *testing.T) {
 	require.Equal(t, "a", asked[1].GetDecision().GetRecommended())
 	require.True(t, asked[1].GetOpen())
 	require.Equal(t, `comment_on_work_item {"item":"OPS-1","answers":"`+undecided.GetCommentId()+`","choice":"<a or b>"}`, asked[2].GetAnswerWith())
-	say(t, b, member(t.Context(), "ines"), &trackerv1.CommentOnWorkItemRequest{Item: key, Answers: free.GetCommentId(), Body: "Now"})
-	require.Len(t, mine(t, b, member(t.Context(), "ines")).GetAskedOfMe(), 2)
+	say(member(t.Context(), "ines"), t, b, &trackerv1.CommentOnWorkItemRequest{Item: key, Answers: free.GetCommentId(), Body: "Now"})
+	require.Len(t, mine(member(t.Context(), "ines"), t, b).GetAskedOfMe(), 2)
 }
 
 func TestMyWorkShowsThePrioritiesInTheirOrderAndOpenOnesAlone(t *testing.T) {
@@ -92,29 +92,31 @@ func TestMyWorkShowsThePrioritiesInTheirOrderAndOpenOnesAlone(t *testing.T) {
 	_, err := b.client.SetPriorities(member(t.Context(), "ines"), &trackerv1.SetPrioritiesRequest{Items: []string{"OPS-3", "OPS-1", "OPS-2"}})
 	require.NoError(t, err)
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-1", Status: proto.String("done")})
-	require.Equal(t, []string{"OPS-3", "OPS-2"}, keysIn(mine(t, b, member(t.Context(), "ines")).GetPriorities()))
+	require.Equal(t, []string{"OPS-3", "OPS-2"}, keysIn(mine(member(t.Context(), "ines"), t, b).GetPriorities()))
 }
 
 func TestMyWorkShowsStepsThatAreTheCallersAndNotDone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	key := file(t, b, "Steps").GetKey()
-	gesture := func(g *trackerv1.ChecklistGesture) { change(t, b, &trackerv1.UpdateWorkItemRequest{Item: key, Checklist: g}) }
+	gesture := func(g *trackerv1.ChecklistGesture) {
+		change(t, b, &trackerv1.UpdateWorkItemRequest{Item: key, Checklist: g})
+	}
 	gesture(&trackerv1.ChecklistGesture{Gesture: &trackerv1.ChecklistGesture_AddList{AddList: &trackerv1.AddChecklist{Name: "Setup", Items: []string{"nobody's"}}}})
 	for _, step := range []*trackerv1.AddChecklistItem{{Name: "one", Assignee: "designer"}, {Name: "two", Assignee: "ines"}, {Name: "three", Assignee: "designer"}} {
 		step.List = "Setup"
 		gesture(&trackerv1.ChecklistGesture{Gesture: &trackerv1.ChecklistGesture_AddItem{AddItem: step}})
 	}
-	steps := mine(t, b, seat(t.Context(), "designer")).GetChecklistItems()
+	steps := mine(seat(t.Context(), "designer"), t, b).GetChecklistItems()
 	require.Len(t, steps, 2)
 	require.Equal(t, "one", steps[0].GetName())
 	require.Equal(t, "three", steps[1].GetName())
 	require.Equal(t, "Setup", steps[0].GetList())
 	require.Equal(t, key, steps[0].GetItem())
 	gesture(&trackerv1.ChecklistGesture{Gesture: &trackerv1.ChecklistGesture_SetDone{SetDone: &trackerv1.SetChecklistItemDone{Item: steps[0].GetId(), Done: true}}})
-	require.Len(t, mine(t, b, seat(t.Context(), "designer")).GetChecklistItems(), 1)
+	require.Len(t, mine(seat(t.Context(), "designer"), t, b).GetChecklistItems(), 1)
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: key, Status: proto.String("done")})
-	require.Empty(t, mine(t, b, seat(t.Context(), "designer")).GetChecklistItems(), "what is finished has no steps to do")
+	require.Empty(t, mine(seat(t.Context(), "designer"), t, b).GetChecklistItems(), "what is finished has no steps to do")
 }
 
 func TestMyWorkShowsWhatTheCallerHelpsWithAndWhatWasFreedLast(t *testing.T) {
@@ -125,14 +127,14 @@ func TestMyWorkShowsWhatTheCallerHelpsWithAndWhatWasFreedLast(t *testing.T) {
 		require.NoError(t, err)
 	}
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-1", Collaborators: &trackerv1.SetChange{Add: []string{"designer"}}})
-	require.Equal(t, []string{"OPS-1"}, keysIn(mine(t, b, seat(t.Context(), "designer")).GetCollaborating()))
+	require.Equal(t, []string{"OPS-1"}, keysIn(mine(seat(t.Context(), "designer"), t, b).GetCollaborating()))
 	for _, waiting := range []string{"OPS-1", "OPS-2"} {
 		change(t, b, &trackerv1.UpdateWorkItemRequest{Item: waiting, WaitingOn: &trackerv1.SetChange{Add: []string{"OPS-3", "OPS-4"}}})
 	}
-	freed := func() []string { return keysIn(mine(t, b, member(t.Context(), "ines")).GetUnblockedRecent()) }
+	freed := func() []string { return keysIn(mine(member(t.Context(), "ines"), t, b).GetUnblockedRecent()) }
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-3", Status: proto.String("done")})
 	require.Empty(t, freed(), "each still waits for the other one")
-	require.True(t, mine(t, b, member(t.Context(), "ines")).GetAssigned()[1].GetBlocked())
+	require.True(t, mine(member(t.Context(), "ines"), t, b).GetAssigned()[1].GetBlocked())
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-2", WaitingOn: &trackerv1.SetChange{Remove: []string{"OPS-4"}}})
 	require.Equal(t, []string{"OPS-2"}, freed())
 	change(t, b, &trackerv1.UpdateWorkItemRequest{Item: "OPS-4", Status: proto.String("cancelled")})

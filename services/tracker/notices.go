@@ -24,12 +24,12 @@ func (s *Service) takeNotices(ctx context.Context) error {
 
 // advanceTold moves on up to where everybody has been told.
 func (s *Service) advanceTold(ctx context.Context) error {
-	return s.every(ctx, toldEvery, "up to which change everybody has been told cannot be kept, trying again", s.store.AdvanceTold)
+	return s.every(ctx, toldEvery, "keep up to which change everybody has been told", s.store.AdvanceTold)
 }
 
 // sweepNotices forgets notices that are older than they are kept, and events that were taken in long ago.
 func (s *Service) sweepNotices(ctx context.Context) error {
-	return s.every(ctx, noticeSweepEvery, "old notices cannot be forgotten, trying again later", func(ctx context.Context) error {
+	return s.every(ctx, noticeSweepEvery, "forget old notices", func(ctx context.Context) error {
 		if _, err := s.store.SweepNotices(ctx, s.deps.Now().AddDate(0, 0, -s.noticeDays())); err != nil {
 			return err
 		}
@@ -46,13 +46,13 @@ func (s *Service) noticeDays() int {
 	return s.deps.Config.NoticeDays
 }
 
-// every does something at once and then again and again until ctx ends. What fails is said in the log.
-func (s *Service) every(ctx context.Context, pause time.Duration, failed string, do func(context.Context) error) error {
+// every does a work at once and then again and again until ctx ends. What fails is said in the log and tried again the next time.
+func (s *Service) every(ctx context.Context, pause time.Duration, work string, do func(context.Context) error) error {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
-			s.deps.Log.Warn(failed, "error", err)
+			s.deps.Log.Warn("work in the background failed, it is tried again", "work", work, "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -21,7 +21,7 @@ func personOf(t *testing.T, b bundle, handle string) *trackerv1.GetPersonRespons
 	return res
 }
 
-func prioritise(b bundle, ctx context.Context, handle string, items ...string) (*trackerv1.SetPrioritiesResponse, error) {
+func prioritise(ctx context.Context, b bundle, handle string, items ...string) (*trackerv1.SetPrioritiesResponse, error) {
 	return b.client.SetPriorities(ctx, &trackerv1.SetPrioritiesRequest{Handle: handle, Items: items})
 }
 
@@ -31,26 +31,26 @@ func TestPrioritiesAreOnesOwnALeadsForTheirLineOrAPersonsToSet(t *testing.T) {
 	for n := range 2 {
 		file(t, b, fmt.Sprint("Item ", n))
 	}
-	mineAlone, err := prioritise(b, seat(t.Context(), "designer"), "", "OPS-2", "ops-1")
+	mineAlone, err := prioritise(seat(t.Context(), "designer"), b, "", "OPS-2", "ops-1")
 	require.NoError(t, err)
 	require.Equal(t, []string{"OPS-2", "OPS-1"}, mineAlone.GetItems())
 	require.Empty(t, personOf(t, b, "designer").GetPrioritiesSetBy(), "one's own order names nobody")
-	_, err = prioritise(b, seat(t.Context(), "designer"), "ines", "OPS-1")
+	_, err = prioritise(seat(t.Context(), "designer"), b, "ines", "OPS-1")
 	refusal(t, err, fault.Forbidden, "handle")
-	_, err = prioritise(b, seat(t.Context(), "ops-lead"), "designer", "OPS-1")
+	_, err = prioritise(seat(t.Context(), "ops-lead"), b, "designer", "OPS-1")
 	refusal(t, err, fault.Forbidden, "handle")
-	_, err = prioritise(b, seat(t.Context(), "ops-lead"), "ops-lead", "OPS-1")
+	_, err = prioritise(seat(t.Context(), "ops-lead"), b, "ops-lead", "OPS-1")
 	require.NoError(t, err)
-	_, err = prioritise(b, member(t.Context(), "ines"), "designer", "OPS-1")
+	_, err = prioritise(member(t.Context(), "ines"), b, "designer", "OPS-1")
 	require.NoError(t, err)
 	set := personOf(t, b, "designer")
 	require.Equal(t, "ines", set.GetPrioritiesSetBy())
 	require.NotNil(t, set.GetPrioritiesSetTime())
 	require.Equal(t, []string{"OPS-1"}, set.GetPriorities())
-	_, err = prioritise(b, operator(t.Context()), "designer", "OPS-2")
+	_, err = prioritise(operator(t.Context()), b, "designer", "OPS-2")
 	require.NoError(t, err)
 	require.Equal(t, "ci", personOf(t, b, "designer").GetPrioritiesSetBy())
-	_, err = prioritise(b, operator(t.Context()), "", "OPS-2")
+	_, err = prioritise(operator(t.Context()), b, "", "OPS-2")
 	refusal(t, err, fault.Forbidden, "")
 }
 
@@ -62,20 +62,20 @@ func TestAnOrderIsWholeAndNamesEachItemOnce(t *testing.T) {
 	for n := range 33 {
 		keys = append(keys, file(t, b, fmt.Sprint("Item ", n)).GetKey())
 	}
-	res, err := prioritise(b, ines, "", keys[:32]...)
+	res, err := prioritise(ines, b, "", keys[:32]...)
 	require.NoError(t, err)
 	require.Equal(t, int32(1), res.GetVersion())
-	_, err = prioritise(b, ines, "", keys...)
+	_, err = prioritise(ines, b, "", keys...)
 	refusal(t, err, fault.Invalid, "items")
-	_, err = prioritise(b, ines, "", "OPS-1", "ops-1")
+	_, err = prioritise(ines, b, "", "OPS-1", "ops-1")
 	refusal(t, err, fault.Invalid, "items[1]")
-	_, err = prioritise(b, ines, "", "OPS-1", "OPS-99")
+	_, err = prioritise(ines, b, "", "OPS-1", "OPS-99")
 	refusal(t, err, fault.Invalid, "items[1]")
-	_, err = prioritise(b, ines, "")
+	_, err = prioritise(ines, b, "")
 	require.Contains(t, refusal(t, err, fault.Invalid, "").Message, "items")
 	_, err = b.client.SetPriorities(ines, &trackerv1.SetPrioritiesRequest{Items: keys[:1], Clear: []string{"items"}})
 	refusal(t, err, fault.Invalid, "")
-	again, err := prioritise(b, ines, "", keys[:32]...)
+	again, err := prioritise(ines, b, "", keys[:32]...)
 	require.NoError(t, err)
 	require.Equal(t, "unchanged", again.GetOutcome())
 	require.Empty(t, again.GetPosition())

@@ -31,9 +31,13 @@ func TestEveryExampleOfTheQueryGrammarIsAnswered(t *testing.T) {
 		return all
 	}
 	_, err = b.client.WriteWorkCatalogue(operator(t.Context()), &trackerv1.WriteWorkCatalogueRequest{Fields: []*trackerv1.FieldDeclaration{
-		{Slug: "note", Name: "Note", Type: "text"}, {Slug: "cost", Name: "Cost", Type: "number"}, {Slug: "shipped", Name: "Shipped", Type: "date"},
-		{Slug: "team", Name: "Team", Type: "dropdown", Options: options("core", "edge")}, {Slug: "parts", Name: "Parts", Type: "labels", Options: options("door", "window")},
-		{Slug: "signed", Name: "Signed", Type: "checkbox"}, {Slug: "owner", Name: "Owner", Type: "people"},
+		{Slug: "note", Name: "Note", Type: "text"},
+		{Slug: "cost", Name: "Cost", Type: "number"},
+		{Slug: "shipped", Name: "Shipped", Type: "date"},
+		{Slug: "team", Name: "Team", Type: "dropdown", Options: options("core", "edge")},
+		{Slug: "parts", Name: "Parts", Type: "labels", Options: options("door", "window")},
+		{Slug: "signed", Name: "Signed", Type: "checkbox"},
+		{Slug: "owner", Name: "Owner", Type: "people"},
 	}})
 	require.NoError(t, err)
 	for _, title := range []string{"Renew the certificate", "Send the invoice"} {

@@ -74,7 +74,7 @@ func (h *Handler) ReadProjectFile(ctx context.Context, req *trackerv1.ReadProjec
 	}
 	res := &trackerv1.ReadProjectFileResponse{Project: project, File: convert.File(f), Offset: float64(offset), Encoding: orDefault(req.GetEncoding(), "text")}
 	var page file.Page
-	if res.Encoding == "base64" {
+	if res.GetEncoding() == "base64" {
 		page = file.Bytes(raw, offset, f.Size, limit)
 		res.Content = base64.StdEncoding.EncodeToString(page.Content)
 	} else {
@@ -132,7 +132,7 @@ func (h *Handler) WriteProjectFile(ctx context.Context, req *trackerv1.WriteProj
 	if err != nil {
 		return nil, err
 	}
-	w, err := fileWrite(project, req.GetPath(), req.GetContentType(), req.IfVersion)
+	w, err := fileWrite(req.GetPath(), store.FileWrite{Project: project, ContentType: req.GetContentType(), IfVersion: req.IfVersion})
 	if err != nil {
 		return nil, err
 	}
@@ -227,9 +227,8 @@ func (h *Handler) drop(ctx context.Context, id uuid.UUID) {
 	}
 }
 
-// fileWrite is the write that a request asks for, without its content.
-func fileWrite(project, path, contentType string, ifVersion *int32) (store.FileWrite, error) {
-	w := store.FileWrite{Project: project, ContentType: contentType, IfVersion: ifVersion}
+// fileWrite completes the write that a request asks for, all but its content.
+func fileWrite(path string, w store.FileWrite) (store.FileWrite, error) {
 	var err error
 	if w.Path, err = file.CleanPath("path", path); err != nil {
 		return w, err

@@ -47,7 +47,7 @@ func (h *Handler) UploadProjectFile(
 	if err != nil {
 		return nil, err
 	}
-	w, err := fileWrite(project, header.GetPath(), header.GetContentType(), header.IfVersion)
+	w, err := fileWrite(header.GetPath(), store.FileWrite{Project: project, ContentType: header.GetContentType(), IfVersion: header.IfVersion})
 	if err != nil {
 		return nil, err
 	}

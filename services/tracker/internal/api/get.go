@@ -42,7 +42,7 @@ func (h *Handler) GetWorkItem(ctx context.Context, req *trackerv1.GetWorkItemReq
 		return nil, err
 	}
 	res := &trackerv1.GetWorkItemResponse{Item: convert.Item(w.Item, o.Clock(h.Now())), ReassignmentBudget: item.MaxReassignments, Units: units(o, w.Item)}
-	convert.Standing(res.Item, w.Standing)
+	convert.Standing(res.GetItem(), w.Standing)
 	if w.Removal != nil && w.Removal.With != w.ID {
 		res.Item.Removal.RemovedWith = w.Keys[w.Removal.With]
 	}
@@ -160,8 +160,8 @@ func customFields(by item.Actor, w *store.Whole, res *trackerv1.GetWorkItemRespo
 	if by.Kind == "agent" {
 		set = set.ForAgents()
 	}
-	for _, r := range set.Read(w.Item.Fields) {
+	for _, r := range set.Read(w.Fields) {
 		res.Fields = append(res.Fields, convert.ItemField(r))
 	}
-	res.Item.Fields = convert.BySlug(set.BySlug(w.Item.Fields))
+	res.Item.Fields = convert.BySlug(set.BySlug(w.Fields))
 }

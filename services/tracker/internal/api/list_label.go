@@ -12,9 +12,18 @@ import (
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
 )
 
-// bucketLabels are what people read over the columns of due:bucket.
-var bucketLabels = map[string]string{
-	"overdue": "Overdue", "today": "Today", "thisweek": "Later this week", "nextweek": "Next week", "later": "Later", "earlier": "Earlier, finished",
+// bucketLabel is what people read over a column of due:bucket.
+func bucketLabel(bucket string) string {
+	switch bucket {
+	case "thisweek":
+		return "Later this week"
+	case "nextweek":
+		return "Next week"
+	case "earlier":
+		return "Earlier, finished"
+	default: // overdue, today, later
+		return strings.ToUpper(bucket[:1]) + bucket[1:]
+	}
 }
 
 // labelOf answers what people read over a column.
@@ -46,7 +55,7 @@ func labelOf(o *org.Org, q *query.Query, value string) string {
 			return u.Name
 		}
 	case "due:bucket":
-		return bucketLabels[value]
+		return bucketLabel(value)
 	}
 	if d := q.GroupField; d != nil {
 		if option, ok := d.Option(value); ok {

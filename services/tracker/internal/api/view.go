@@ -26,17 +26,19 @@ const (
 	maxViewBytes  = 32 << 10
 )
 
-// builtins are the views that every container has. They have no id.
-var builtins = []struct {
-	kind, name string
-	params     query.Params
-}{
-	{"list", "List", query.Params{}},
-	{"board", "Board", query.Params{"group_by": "status"}},
-	{"calendar", "Calendar", query.Params{"due": "any", "sort": "due"}},
-	{"timeline", "Timeline", query.Params{"sort": "start"}},
-	{"table", "Table", query.Params{}},
-	{"trash", "Trash", query.Params{"removed": "true"}},
+// builtins are the views that every container has, in its scope. They have no id.
+func builtins(container string) []*trackerv1.WorkView {
+	view := func(kind, name string, params query.Params) *trackerv1.WorkView {
+		return &trackerv1.WorkView{Container: container, Name: name, Type: kind, Params: structOf(query.Merge(scopeOf(container), params))}
+	}
+	return []*trackerv1.WorkView{
+		view("list", "List", query.Params{}),
+		view("board", "Board", query.Params{"group_by": "status"}),
+		view("calendar", "Calendar", query.Params{"due": "any", "sort": "due"}),
+		view("timeline", "Timeline", query.Params{"sort": "start"}),
+		view("table", "Table", query.Params{}),
+		view("trash", "Trash", query.Params{"removed": "true"}),
+	}
 }
 
 // ListWorkViews implements the contract.
@@ -65,10 +67,7 @@ func (h *Handler) ListWorkViews(ctx context.Context, req *trackerv1.ListWorkView
 	if err != nil {
 		return nil, err
 	}
-	res := &trackerv1.ListWorkViewsResponse{}
-	for _, b := range builtins {
-		res.Views = append(res.Views, &trackerv1.WorkView{Container: container, Name: b.name, Type: b.kind, Params: structOf(query.Merge(scopeOf(container), b.params))})
-	}
+	res := &trackerv1.ListWorkViewsResponse{Views: builtins(container)}
 	for _, v := range views {
 		res.Views = append(res.Views, &trackerv1.WorkView{
 			Id: v.ID.String(), Container: v.Container, Name: v.Name, Type: v.Type, Params: structOf(v.Params), Owner: v.Owner, Protected: v.Protected,

@@ -38,12 +38,6 @@ const (
 	EvidenceURL  = "url"
 )
 
-var (
-	evidenceKinds = []string{EvidenceTask, EvidencePage, EvidenceTurn, EvidenceRun, EvidenceURL}
-	decisionRoles = []string{"approver", "contributor"}
-	informPlaces  = []string{"slack", "mattermost"}
-)
-
 // Ask is a question that one colleague owes an answer to. It is set when its comment is made and never changes but for its answer.
 type Ask struct {
 	Asked string // a handle
@@ -99,7 +93,7 @@ func (d *Decision) Check(by Actor) error {
 	if err := firstOf(
 		text("decision.question", d.Question, 1, maxQuestionBytes),
 		text("decision.rationale", d.Rationale, 0, maxRationaleBytes),
-		among("decision.role", d.Role, decisionRoles),
+		among("decision.role", d.Role, "approver", "contributor"),
 	); err != nil {
 		return err
 	}
@@ -153,7 +147,7 @@ func (o Option) check(path string, before []string) error {
 
 func (e Evidence) check(path string) error {
 	if err := firstOf(
-		among(path+".kind", e.Kind, evidenceKinds),
+		among(path+".kind", e.Kind, EvidenceTask, EvidencePage, EvidenceTurn, EvidenceRun, EvidenceURL),
 		text(path+".ref", e.Ref, 1, maxEvidenceRefBytes),
 		text(path+".label", e.Label, 0, maxLabelBytes),
 	); err != nil {
@@ -181,7 +175,7 @@ func (i *Inform) check(by Actor) error {
 			WithField("decision.inform")
 	}
 	return firstOf(
-		among("decision.inform.surface", i.Surface, informPlaces),
+		among("decision.inform.surface", i.Surface, "slack", "mattermost"),
 		text("decision.inform.channel", i.Channel, 1, maxInformPlaceBytes),
 	)
 }
@@ -247,7 +241,7 @@ func text(path, value string, least, most int) error {
 	}
 }
 
-func among(path, value string, allowed []string) error {
+func among(path, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}

@@ -32,13 +32,10 @@ const (
 // ReasonVersion is the reason of a refused if_match.
 const ReasonVersion = "PERSON_VERSION"
 
-// usually are the reasons that come first for whoever has not said otherwise.
-var usually = []string{
-	wake.Mention, wake.Asked, wake.Answered, wake.Assignee, wake.Unassigned, wake.Reporter, wake.Unblocked, wake.Prioritised,
-}
-
 // Usually answers the reasons that come first for whoever has not said otherwise.
-func Usually() []string { return slices.Clone(usually) }
+func Usually() []string {
+	return []string{wake.Mention, wake.Asked, wake.Answered, wake.Assignee, wake.Unassigned, wake.Reporter, wake.Unblocked, wake.Prioritised}
+}
 
 // Snooze puts a notice off.
 type Snooze struct {

@@ -16,7 +16,7 @@ import (
 
 var now = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-func refused(t *testing.T, err error, class fault.Class, field string) *fault.Error {
+func refusal(t *testing.T, err error, class fault.Class, field string) *fault.Error {
 	t.Helper()
 	f, ok := fault.As(err)
 	require.True(t, ok, "%v", err)
@@ -67,7 +67,7 @@ func TestANoticeNamedTwiceIsInvalid(t *testing.T) {
 		"snooze[0]":   {Read: []int64{3}, Snooze: []person.Snooze{{Record: 3, Until: now.Add(time.Hour)}}},
 	} {
 		_, err := m.Records()
-		refused(t, err, fault.Invalid, field)
+		refusal(t, err, fault.Invalid, field)
 	}
 	records, err := person.Mark{Read: []int64{1}, Unread: []int64{2}, Snooze: []person.Snooze{{Record: 3}}}.Records()
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestANoticeNamedTwiceIsInvalid(t *testing.T) {
 func TestASnoozeLiesInTheFutureAndAtMostAYearAhead(t *testing.T) {
 	t.Parallel()
 	for _, until := range []time.Time{now, now.Add(-time.Second), now.AddDate(0, 0, 365).Add(time.Second)} {
-		refused(t, person.Mark{Snooze: []person.Snooze{{Record: 1, Until: until}}}.Check(now), fault.Invalid, "snooze[0].until")
+		refusal(t, person.Mark{Snooze: []person.Snooze{{Record: 1, Until: until}}}.Check(now), fault.Invalid, "snooze[0].until")
 	}
 	for _, until := range []time.Time{now.Add(time.Microsecond), now.AddDate(0, 0, 365)} {
 		require.NoError(t, person.Mark{Snooze: []person.Snooze{{Record: 1, Until: until}}}.Check(now))
@@ -117,7 +117,7 @@ func TestEachListHolds256AndIsThenFull(t *testing.T) {
 		mark(t, r, marks[0])
 		before := *r
 		_, err := r.Mark(marks[1])
-		refused(t, err, fault.InboxFull, field)
+		refusal(t, err, fault.InboxFull, field)
 		require.Equal(t, before, *r, "a refusal leaves the record as it is")
 	}
 }
@@ -126,12 +126,12 @@ func TestReasonsAreAClosedSetAndAnEmptyRecordHasTheUsualOnes(t *testing.T) {
 	t.Parallel()
 	r := &person.Record{}
 	require.Equal(t, []string{"mention", "asked", "answered", "assignee", "unassigned", "reporter", "unblocked", "prioritised"}, r.PrimaryReasons())
-	require.Contains(t, refused(t, person.Mark{Primary: []string{"asked", "boss"}}.Check(now), fault.Invalid, "primary_reasons[1]").Message, "lead_fallback")
+	require.Contains(t, refusal(t, person.Mark{Primary: []string{"asked", "boss"}}.Check(now), fault.Invalid, "primary_reasons[1]").Message, "lead_fallback")
 	mark(t, r, person.Mark{Primary: []string{"asked"}})
 	require.Equal(t, []string{"asked"}, r.PrimaryReasons())
 	mark(t, r, person.Mark{UsualPrimary: true})
 	require.Len(t, r.PrimaryReasons(), 8)
-	refused(t, person.Mark{Primary: []string{"asked"}, UsualPrimary: true}.Check(now), fault.Invalid, "clear")
+	refusal(t, person.Mark{Primary: []string{"asked"}, UsualPrimary: true}.Check(now), fault.Invalid, "clear")
 }
 
 func TestAnOrderSetBySomebodyElseSaysWhoSetItAndWhatIsNew(t *testing.T) {
@@ -148,7 +148,7 @@ func TestAnOrderSetBySomebodyElseSaysWhoSetItAndWhatIsNew(t *testing.T) {
 	require.Empty(t, r.PrioritiesBy)
 	_, changed = r.Prioritise([]uuid.UUID{b, a}, "lead", now)
 	require.False(t, changed, "the same order is no change")
-	require.Equal(t, "2", refused(t, r.Match(ptr(int32(1))), fault.StaleVersion, "if_match").Facts["current_version"])
+	require.Equal(t, "2", refusal(t, r.Match(ptr(int32(1))), fault.StaleVersion, "if_match").Facts["current_version"])
 	require.NoError(t, r.Match(ptr(int32(2))))
 	require.NoError(t, r.Match(nil))
 }
@@ -164,9 +164,9 @@ func TestPinsHold32ViewsAnd64Favourites(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, changed)
 	_, err = r.Pin(&person.Change{Add: ids[32:33]}, nil)
-	refused(t, err, fault.Invalid, "views")
+	refusal(t, err, fault.Invalid, "views")
 	_, err = r.Pin(nil, &person.Change{Replace: true, Set: ids})
-	refused(t, err, fault.Invalid, "favorites")
+	refusal(t, err, fault.Invalid, "favorites")
 	changed, err = r.Pin(&person.Change{Remove: ids[1:32], Add: ids[:1]}, &person.Change{Replace: true})
 	require.NoError(t, err)
 	require.True(t, changed)

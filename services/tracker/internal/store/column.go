@@ -23,9 +23,6 @@ type column struct {
 	only func(s *statement, value string)
 }
 
-// columns of the groupings that have conditions of the same name.
-var sameKey = map[string]string{"assignee": "nobody", "type": "", "unit": "", "routing_unit": "", "tag": "none"}
-
 // columnOfQuery answers how a query is parted.
 func columnOfQuery(q *query.Query) column {
 	keyed := func(key, none string) func(*statement, string) {
@@ -59,12 +56,16 @@ func columnOfQuery(q *query.Query) column {
 	case "due:day", "due:week", "start:week":
 		return days(q.GroupBy)
 	case "due:bucket":
-		return column{closed: buckets, only: func(s *statement, value string) { s.bucket(value) }}
+		return column{closed: buckets(), only: func(s *statement, value string) { s.bucket(value) }}
 	}
 	if q.GroupField != nil {
 		return fieldColumn(*q.GroupField)
 	}
-	return column{value: plain(columnOf[q.GroupBy]), only: keyed(q.GroupBy, sameKey[q.GroupBy])}
+	none := ""
+	if q.GroupBy == "assignee" {
+		none = "nobody"
+	}
+	return column{value: plain(columnOf(q.GroupBy)), only: keyed(q.GroupBy, none)}
 }
 
 func plain(sql string) func(*statement) string { return func(*statement) string { return sql } }
@@ -99,7 +100,9 @@ func days(grouping string) column {
 }
 
 // buckets part what is due by how soon. They do not overlap: what is overdue is in no other, and what was due and is finished is earlier.
-var buckets = []string{"overdue", "today", "thisweek", "nextweek", "later", "earlier", ""}
+func buckets() []string {
+	return []string{"overdue", "today", "thisweek", "nextweek", "later", "earlier", ""}
+}
 
 func (s *statement) bucket(value string) {
 	due := func(text string) {
@@ -153,6 +156,7 @@ func fieldColumn(d field.Declaration) column {
 		c.closed, c.overlaps = append(c.closed, ""), d.Type == field.Labels || d.Multi
 	case field.Truths:
 		c.closed = []string{"true", "false", ""}
+	default: // the items say which there are
 	}
 	return c
 }

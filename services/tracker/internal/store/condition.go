@@ -48,11 +48,13 @@ func (s *statement) where() string {
 	return strings.Join(s.parts, " and ") + " and i.status_group = any('{" + strings.Join(names, ",") + "}')"
 }
 
-var allGroups = []item.Group{item.NotStarted, item.Active, item.Done, item.Closed}
+func allGroups() []item.Group {
+	return []item.Group{item.NotStarted, item.Active, item.Done, item.Closed}
+}
 
 // conditions writes what a query says when somebody asks it.
 func conditions(q *query.Query, a Act) *statement {
-	s := &statement{groups: slices.Clone(allGroups), ceiling: MaxCounted, asks: a, now: a.Org.Clock(a.At)}
+	s := &statement{groups: allGroups(), ceiling: MaxCounted, asks: a, now: a.Org.Clock(a.At)}
 	if q.Removed {
 		s.add("i.removed_at is not null")
 	} else {
@@ -117,21 +119,40 @@ func (s *statement) whole(chosen []string) bool {
 	})
 }
 
-// columnOf are the columns of conditions that ask for one of some values.
-var columnOf = map[string]string{
-	"key": "i.id", "status": "i.status", "type": "i.type", "assignee": "i.assignee", "reporter": "i.reporter", "unit": "i.filed_unit",
-	"routing_unit": "i.routing_unit", "parent": "i.parent",
+// columnOf answers the column of a condition that asks for one of some values; empty for others.
+func columnOf(key string) string {
+	switch key {
+	case "key":
+		return "i.id"
+	case "unit":
+		return "i.filed_unit"
+	case "status", "type", "assignee", "reporter", "routing_unit", "parent":
+		return "i." + key
+	default:
+		return ""
+	}
 }
 
-// setOf are the columns that hold sets.
-var setOf = map[string]string{"watcher": "i.watchers", "collaborator": "i.collaborators", "tag": "i.labels"}
+// setOf answers the column of a condition that asks for a set; empty for others.
+func setOf(key string) string {
+	switch key {
+	case "watcher":
+		return "i.watchers"
+	case "collaborator":
+		return "i.collaborators"
+	case "tag":
+		return "i.labels"
+	default:
+		return ""
+	}
+}
 
 // condition is what one condition says. It never answers null, so that it may be negated.
 func (s *statement) condition(c query.Condition) string {
-	if column, ok := columnOf[c.Key]; ok {
+	if column := columnOf(c.Key); column != "" {
 		return s.oneOf(c.Key, column, c.Values)
 	}
-	if column, ok := setOf[c.Key]; ok {
+	if column := setOf(c.Key); column != "" {
 		return s.overlaps(column, c.Values)
 	}
 	if c.Field != nil {
@@ -143,7 +164,7 @@ func (s *statement) condition(c query.Condition) string {
 		return s.text(c.Values[0])
 	case "status_group":
 		numbers := make([]int16, 0, len(c.Values))
-		for _, g := range allGroups {
+		for _, g := range allGroups() {
 			if slices.Contains(c.Values, g.String()) {
 				numbers = append(numbers, int16(g))
 			}
@@ -174,11 +195,11 @@ func (s *statement) condition(c query.Condition) string {
 		flags := make([]string, 0, len(c.Values))
 		s.ceiling = maxSought
 		for _, flag := range c.Values {
-			flags = append(flags, flagged[flag])
+			flags = append(flags, flagged(flag))
 		}
 		return "(" + strings.Join(flags, " or ") + ")"
 	default: // true or false
-		fact := facts[c.Key]
+		fact := fact(c.Key)
 		if c.Key != "has_open_asks" {
 			s.ceiling = maxSought
 		}
@@ -318,13 +339,20 @@ func likeLiteral(text string) string { return likeEscaper.Replace(text) }
 const waits = `exists (select from relations r join items b on b.id = r.to_id and b.status_group < 2 and b.removed_at is null
 	where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null)`
 
-// facts are what is true of an item or not.
-var facts = map[string]string{
-	"has_open_asks": "(i.open_asks > 0)",
-	"blocked":       waits,
-	// One question of two parts: as two that either may answer, each would be answered for all items first.
-	"has_dependencies": `exists (select from relations r where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null
-		union all select from relations r where r.to_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null)`,
+// hasDependencies is one question of two parts: as two that either may answer, each would be answered for all items first.
+const hasDependencies = `exists (select from relations r where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null
+	union all select from relations r where r.to_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null)`
+
+// fact is what is true of an item or not.
+func fact(key string) string {
+	switch key {
+	case "has_open_asks":
+		return "(i.open_asks > 0)"
+	case "blocked":
+		return waits
+	default:
+		return hasDependencies
+	}
 }
 
 const edge = "r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null"
@@ -333,19 +361,30 @@ const edge = "r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is nul
 const lost = `(not exists (select from items t where t.id = r.to_id and t.removed_at is null) or r.one_sided and (select count(*) from relations d
 	where d.to_id = r.to_id and d.kind = 'waiting_on' and d.cleared_at is null and not d.one_sided) >= 64)`
 
+// inCycle is waiting for itself, through others.
+const inCycle = `i.id in (select w.from_id from relations w where w.kind = 'waiting_on' and w.cleared_at is null and w.from_id in (
+	with recursive reach (id) as (
+		select w.to_id union
+		select r.to_id from reach join items t on t.id = reach.id and t.status_group < 2 and t.removed_at is null
+			join relations r on r.from_id = reach.id and r.kind = 'waiting_on' and r.cleared_at is null)
+	select reach.id from reach join items t on t.id = reach.id and t.status_group < 2 and t.removed_at is null))`
+
 // flagged is what may be odd about an item; see [standings], which says it of items that are shown.
-var flagged = map[string]string{
-	"cycle": `i.id in (select w.from_id from relations w where w.kind = 'waiting_on' and w.cleared_at is null and w.from_id in (
-		with recursive reach (id) as (
-			select w.to_id union
-			select r.to_id from reach join items t on t.id = reach.id and t.status_group < 2 and t.removed_at is null
-				join relations r on r.from_id = reach.id and r.kind = 'waiting_on' and r.cleared_at is null)
-		select reach.id from reach join items t on t.id = reach.id and t.status_group < 2 and t.removed_at is null))`,
-	"too_deep":             "i.depth > " + maxDepth,
-	"inconsistent_project": "exists (select from items p where p.id = i.parent and p.project <> i.project)",
-	"key_collision":        "false", // keys are unique in the database; the flag is understood and holds of nothing
-	"one_sided":            "exists (select from relations r where " + edge + " and r.one_sided and not " + lost + ")",
-	"one_sided_final":      "exists (select from relations r where " + edge + " and " + lost + ")",
+func flagged(flag string) string {
+	switch flag {
+	case "cycle":
+		return inCycle
+	case "too_deep":
+		return "i.depth > " + maxDepth
+	case "inconsistent_project":
+		return "exists (select from items p where p.id = i.parent and p.project <> i.project)"
+	case "one_sided":
+		return "exists (select from relations r where " + edge + " and r.one_sided and not " + lost + ")"
+	case "one_sided_final":
+		return "exists (select from relations r where " + edge + " and " + lost + ")"
+	default: // key_collision: keys are unique in the database; the flag is understood and holds of nothing
+		return "false"
+	}
 }
 
 const maxDepth = "7"

@@ -28,6 +28,7 @@ func (s *statement) asked(c query.Condition) string {
 		if c.When == nil {
 			return s.held(c)
 		}
+	default: // below
 	}
 	id := s.arg(c.Field.ID)
 	has, text := has(id), "(i.fields ->> "+id+")"
@@ -68,6 +69,7 @@ func (s *statement) held(c query.Condition) string {
 			kept = value == "true"
 		case field.Choices:
 			kept = []string{value}
+		default: // texts and marks are kept as they are asked for
 		}
 		raw, err := json.Marshal(map[string]any{c.Field.ID: kept})
 		if err != nil { // no item has a number that is none

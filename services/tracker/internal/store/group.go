@@ -94,11 +94,9 @@ func (s *Store) countClosed(ctx context.Context, all *statement, parted column) 
 // countOpen finds the groups that items are in, the largest first, those without a value last.
 func (s *Store) countOpen(ctx context.Context, all *statement, parted column) (groups []Group, dropped int32, err error) {
 	group := all.fork()
-	from, value := "items i", "value"
-	if parted.set != "" {
-		from, value = "items i left join lateral "+parted.set+" as value on true", "coalesce(value, '')"
-	} else {
-		value = parted.value(group)
+	from, value := "items i left join lateral "+parted.set+" as value on true", "coalesce(value, '')"
+	if parted.set == "" {
+		from, value = "items i", parted.value(group)
 	}
 	order := "2 desc, 1"
 	if parted.ordered {

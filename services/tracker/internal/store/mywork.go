@@ -64,8 +64,10 @@ const selectUnblocked = `select ` + columns + ` from items i cross join lateral 
 	where i.assignee = $1 and i.status_group < 2 and i.removed_at is null and freed.at is not null and not freed.blocked
 	order by freed.at desc, i.id limit $2`
 
-var selectAsked = `select ` + commentColumns("c.body") + `, i.project, i.number, i.title from comments c join items i on i.id = c.item_id
+func selectAsked() string {
+	return `select ` + commentColumns("c.body") + `, i.project, i.number, i.title from comments c join items i on i.id = c.item_id
 	where c.asked = $1 and c.asked <> '' and c.answered_at is null and i.removed_at is null order by c.created_at, c.id limit $2`
+}
 
 const selectSteps = `select i.project, i.number, i.title, l.list ->> 'name', s.step ->> 'id', s.step ->> 'name' from items i
 	cross join jsonb_array_elements(i.checklists) with ordinality l (list, place)
@@ -82,13 +84,16 @@ func (s *Store) Mine(ctx context.Context, handle string) (*Mine, error) {
 		into *[]*item.Item
 		sql  string
 	}{
-		{&m.Priorities, selectPriorities}, {&m.Assigned, selectAssigned}, {&m.Collaborating, selectCollaborating}, {&m.Watching, selectWatching},
+		{&m.Priorities, selectPriorities},
+		{&m.Assigned, selectAssigned},
+		{&m.Collaborating, selectCollaborating},
+		{&m.Watching, selectWatching},
 		{&m.Unblocked, selectUnblocked},
 	}
 	for _, l := range lists {
 		queueRows(first, l.into, func(row pgx.CollectableRow) (*item.Item, error) { return scan(row) }, l.sql, handle, MineShown)
 	}
-	queueRows(first, &m.Asked, scanQuestion, selectAsked, handle, MineShown)
+	queueRows(first, &m.Asked, scanQuestion, selectAsked(), handle, MineShown)
 	queueRows(first, &m.Steps, scanStep, selectSteps, handle, MineShown)
 	moment, err := s.snapshot(ctx, first)
 	defer moment.end()

@@ -22,23 +22,34 @@ type phase struct {
 	by func(*statement) (only, expr string)
 }
 
-// orders are what items can be sorted by. What has an absent part may lack the value.
-var orders = map[string]struct {
-	phase
-	absent string
-}{
-	"updated":        {phase: phase{expr: "i.updated_at", kind: "timestamptz", grouped: true}},
-	"created":        {phase: phase{expr: "i.created_at", kind: "timestamptz", grouped: true}},
-	"status_entered": {phase: phase{expr: "i.status_entered_at", kind: "timestamptz", grouped: true}},
-	"rank":           {phase: phase{expr: "i.rank", kind: "text", grouped: true}},
-	"title":          {phase: phase{expr: `(lower(i.title) collate "C")`, kind: "text"}},
-	"removed":        {phase: phase{expr: "i.removed_at", kind: "timestamptz"}},
-	"due":            {phase: phase{only: "i.due_at is not null", expr: "i.due_at", kind: "timestamptz", grouped: true}, absent: "i.due_at is null"},
-	"start":          {phase: phase{only: "i.start_at is not null", expr: "i.start_at", kind: "timestamptz"}, absent: "i.start_at is null"},
-	"priority":       {phase: phase{only: "i.priority > 0", expr: "i.priority", kind: "smallint", grouped: true}, absent: "i.priority = 0"},
-	"estimate":       {phase: phase{only: "i.estimate_minutes is not null", expr: "i.estimate_minutes", kind: "int"}, absent: "i.estimate_minutes is null"},
-	"points":         {phase: phase{only: "i.points is not null", expr: "i.points", kind: "double precision"}, absent: "i.points is null"},
-	"reopens":        {phase: phase{only: "i.reopens > 0", expr: "i.reopens", kind: "int"}, absent: "i.reopens = 0"},
+// order answers the part of a list that is sorted by a key, and what items have that lack the value; absent is empty when none can.
+func order(key string) (p phase, absent string) {
+	switch key {
+	case "created":
+		return phase{expr: "i.created_at", kind: "timestamptz", grouped: true}, ""
+	case "status_entered":
+		return phase{expr: "i.status_entered_at", kind: "timestamptz", grouped: true}, ""
+	case "rank":
+		return phase{expr: "i.rank", kind: "text", grouped: true}, ""
+	case "title":
+		return phase{expr: `(lower(i.title) collate "C")`, kind: "text"}, ""
+	case "removed":
+		return phase{expr: "i.removed_at", kind: "timestamptz"}, ""
+	case "due":
+		return phase{only: "i.due_at is not null", expr: "i.due_at", kind: "timestamptz", grouped: true}, "i.due_at is null"
+	case "start":
+		return phase{only: "i.start_at is not null", expr: "i.start_at", kind: "timestamptz"}, "i.start_at is null"
+	case "priority":
+		return phase{only: "i.priority > 0", expr: "i.priority", kind: "smallint", grouped: true}, "i.priority = 0"
+	case "estimate":
+		return phase{only: "i.estimate_minutes is not null", expr: "i.estimate_minutes", kind: "int"}, "i.estimate_minutes is null"
+	case "points":
+		return phase{only: "i.points is not null", expr: "i.points", kind: "double precision"}, "i.points is null"
+	case "reopens":
+		return phase{only: "i.reopens > 0", expr: "i.reopens", kind: "int"}, "i.reopens = 0"
+	default: // updated
+		return phase{expr: "i.updated_at", kind: "timestamptz", grouped: true}, ""
+	}
 }
 
 // phases answers the parts of a list in their order. Items without the value come last in both directions, the newest first; that
@@ -54,9 +65,9 @@ func phases(q *query.Query) []phase {
 			return "", "array_position((select priorities from persons where handle = " + s.arg(owner.Values[0]) + "), i.id)"
 		}}}
 	}
-	with := orders[q.Sort.Key].phase
-	with.descending = q.Sort.Descending
-	if newest.only = orders[q.Sort.Key].absent; newest.only == "" {
+	with, absent := order(q.Sort.Key)
+	with.descending, newest.only = q.Sort.Descending, absent
+	if absent == "" {
 		return []phase{with}
 	}
 	all := []phase{with, newest}
@@ -113,16 +124,16 @@ func (s *statement) walk(p phase, cursor *Cursor, limit int) string {
 	if cursor != nil {
 		parts = append(parts, fmt.Sprintf("(%s, i.id) %s (%s::text::%s, %s::uuid)", p.expr, compare, s.arg(cursor.At), p.kind, s.arg(cursor.ID)))
 	}
-	order := fmt.Sprintf(" order by %s %s, i.id %s limit %d", p.expr, direction, direction, limit)
+	sorted := fmt.Sprintf(" order by %s %s, i.id %s limit %d", p.expr, direction, direction, limit)
 	selected := fmt.Sprintf("select %s, octet_length(i.body), (%s)::text from ", columns, p.expr)
 	if !p.grouped || len(s.groups) == 0 {
 		all := &statement{parts: parts, groups: s.groups}
-		return selected + "items i where " + all.where() + order
+		return selected + "items i where " + all.where() + sorted
 	}
 	// Each walk ends by itself: the database plans a part of a union for all of its rows otherwise.
 	walks := make([]string, 0, len(s.groups))
 	for _, g := range s.groups {
-		walks = append(walks, fmt.Sprintf("(select i.* from items i where %s and i.status_group = %d%s)", strings.Join(parts, " and "), g, order))
+		walks = append(walks, fmt.Sprintf("(select i.* from items i where %s and i.status_group = %d%s)", strings.Join(parts, " and "), g, sorted))
 	}
-	return selected + "(" + strings.Join(walks, " union all ") + ") i" + order
+	return selected + "(" + strings.Join(walks, " union all ") + ") i" + sorted
 }

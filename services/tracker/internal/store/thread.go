@@ -46,7 +46,9 @@ type ThreadCursor struct {
 }
 
 // endOfThread is after every comment.
-var endOfThread = ThreadCursor{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), ID: uuid.Max}
+func endOfThread() ThreadCursor {
+	return ThreadCursor{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), ID: uuid.Max}
+}
 
 // chronological turns comments, newest first and one more than is shown, into a page of a thread and where it goes on.
 func chronological(newest []*Comment) ([]*Comment, *ThreadCursor) {

@@ -19,11 +19,16 @@ type Number struct {
 	Value *float64
 }
 
-// functions are the totals in SQL.
-var functions = map[string]string{
-	"sum": "sum(%s)", "avg": "avg(%s)", "min": "min(%s)", "max": "max(%s)",
-	"median": "percentile_cont(0.5) within group (order by %s)",
-	"p90":    "percentile_cont(0.9) within group (order by %s)",
+// aggregate writes a total of a column.
+func aggregate(function, column string) string {
+	switch function {
+	case "median":
+		return "percentile_cont(0.5) within group (order by " + column + ")"
+	case "p90":
+		return "percentile_cont(0.9) within group (order by " + column + ")"
+	default: // sum, avg, min and max are SQL's own
+		return function + "(" + column + ")"
+	}
 }
 
 // Totals answers the numbers that a query asks for, over all its matches. They are nil, and over is true, when these are too many.
@@ -55,7 +60,7 @@ func (s *statement) total(batch *pgx.Batch, wanted []query.Total, numbers *[]Num
 		}
 		name := fmt.Sprintf("v%d", n)
 		inner = append(inner, expr+"::float8 as "+name)
-		outer = append(outer, fmt.Sprintf(functions[t.Func], name)+"::float8")
+		outer = append(outer, aggregate(t.Func, name)+"::float8")
 	}
 	sql := fmt.Sprintf("select %s from (select %s from items i where %s limit %d) counted", strings.Join(outer, ", "), strings.Join(inner, ", "), own.where(), maxTotalled+1)
 	batch.Queue(sql, own.args...).QueryRow(func(row pgx.Row) error {

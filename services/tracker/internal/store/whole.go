@@ -140,7 +140,7 @@ func (w *Whole) queueComments(batch *pgx.Batch, p Parts) error {
 	if err != nil {
 		return err
 	}
-	before := endOfThread
+	before := endOfThread()
 	if cursor != nil {
 		before = *cursor
 	}
