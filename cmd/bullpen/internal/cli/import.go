@@ -30,6 +30,7 @@ type importing struct {
 	project, source, zone  string
 	dryRun, dayFirst       bool
 	users, statuses, kinds []string
+	priorities, columns    []string
 }
 
 // imported says what became of a file. The first four add up to Read.
@@ -73,6 +74,8 @@ is kept by name. Nobody is told of what is imported.`,
 	flags.StringArrayVar(&i.users, "user", nil, "Who is who: THEIRS=HANDLE. May be repeated.")
 	flags.StringArrayVar(&i.statuses, "status", nil, "What a status becomes: THEIRS=todo|in_progress|in_review|done|cancelled|closed. May be repeated.")
 	flags.StringArrayVar(&i.kinds, "type", nil, "What a type or a label becomes: THEIRS=TYPE. May be repeated.")
+	flags.StringArrayVar(&i.priorities, "priority", nil, "What a priority becomes: THEIRS=none|low|normal|high|urgent. May be repeated.")
+	flags.StringArrayVar(&i.columns, "column", nil, "What a column of a CSV is, where it has a name of another language: THEIRS=ENGLISH. May be repeated.")
 	flags.StringVar(&i.zone, "zone", "UTC", "Time zone of times that name none.")
 	flags.BoolVar(&i.dayFirst, "day-first", false, "Read 3/4/2025 as the third of April.")
 	_ = cmd.MarkFlagRequired("project") // the flag is there
@@ -89,7 +92,7 @@ func (i importing) options() (imports.Options, error) {
 		flag  string
 		pairs []string
 		into  *map[string]string
-	}{{"user", i.users, &o.Users}, {"status", i.statuses, &o.Statuses}, {"type", i.kinds, &o.Types}} {
+	}{{"user", i.users, &o.Users}, {"status", i.statuses, &o.Statuses}, {"type", i.kinds, &o.Types}, {"priority", i.priorities, &o.Priorities}, {"column", i.columns, &o.Columns}} {
 		if *m.into, err = pairs(m.flag, m.pairs); err != nil {
 			return o, err
 		}
@@ -133,6 +136,9 @@ func (a *app) runImport(ctx context.Context, i importing, kind, name string) err
 		sum: imported{DryRun: i.dryRun, Refusals: []importRefusal{}, Warnings: map[string]int{}, Examples: map[string]string{}},
 	}
 	failed := run.all(ctx, kind, file, o)
+	if failed != nil && run.sum.Read == 0 {
+		return failed
+	}
 	if err := a.printImport(run.sum); err != nil {
 		return err
 	}

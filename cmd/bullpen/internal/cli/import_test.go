@@ -134,6 +134,8 @@ func TestAnImportIsRefusedInWords(t *testing.T) {
 		`NOPE`:                                    {"github", "testdata/import/github.json", "--project", "NOPE"},
 		`the file has no column "Summary": it has ID, Team, Tit`: {"jira", "testdata/import/linear.csv", "--project", "OPS"},
 	} {
-		require.Contains(t, failed(t, i.Run(append([]string{"import"}, args...)...)), want)
+		r := i.Run(append([]string{"import"}, args...)...)
+		require.Contains(t, failed(t, r), want)
+		require.NotContains(t, r.Out, "0 read", want)
 	}
 }

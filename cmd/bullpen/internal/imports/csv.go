@@ -73,7 +73,7 @@ func (w row) inUTF8() bool {
 }
 
 // rows answers the lines under a CSV file's header. need are columns without which it is another kind of file.
-func rows(r *bufio.Reader, need ...string) iter.Seq2[row, error] {
+func (o Options) rows(r *bufio.Reader, need ...string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		reader := csv.NewReader(r)
 		reader.Comma = delimiter(r)
@@ -87,11 +87,15 @@ func rows(r *bufio.Reader, need ...string) iter.Seq2[row, error] {
 		columns := map[string][]int{}
 		for at, name := range header {
 			header[at] = strings.TrimSpace(name)
+			if known, ok := o.Columns[strings.ToLower(header[at])]; ok {
+				header[at] = known
+			}
 			columns[strings.ToLower(header[at])] = append(columns[strings.ToLower(header[at])], at)
 		}
 		for _, name := range need {
 			if columns[strings.ToLower(name)] == nil {
-				yield(row{}, fmt.Errorf("the file has no column %q: it has %s", name, strings.Join(header[:min(len(header), 12)], ", ")))
+				yield(row{}, fmt.Errorf("the file has no column %q: it has %s; --column 'THEIRS=%s' says which it is where columns have names of another language",
+					name, strings.Join(header[:min(len(header), 12)], ", "), name))
 				return
 			}
 		}

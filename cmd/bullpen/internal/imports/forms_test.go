@@ -142,6 +142,18 @@ func TestColumnsMayBePartedOtherwise(t *testing.T) {
 	}
 }
 
+func TestColumnsOfAnotherLanguageAreThoseThatTheUserSays(t *testing.T) {
+	t.Parallel()
+	file := "Chave;Resumo;Tipo de item;Criado;Time\nA-1;Comprar;Tarefa;12/mai/25;Norte\n"
+	require.Contains(t, failure(t, "jira", file), "--column 'THEIRS=Summary'")
+	r := read(t, "jira", file, imports.Options{
+		Columns: map[string]string{"chave": "Issue key", "Resumo": "Summary", "Tipo de item": "Issue Type", "Criado": "Created"}, Types: map[string]string{"tarefa": "task"},
+	})[0]
+	require.Equal(t, "Comprar", r.Item.GetTitle())
+	require.Equal(t, "Time: Norte", r.Item.GetBody())
+	require.Equal(t, []string{"Created is no time that is understood, and was left out"}, r.Warnings)
+}
+
 func TestTextOfAnotherEncodingIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	r := read(t, "jira", "Summary,Issue key,Issue Type\nGr\xf6\xdfe,A-1,Task\n", imports.Options{})[0]

@@ -34,8 +34,10 @@ type Record struct {
 type Options struct {
 	// Users maps who is who to handles; whoever is not in it is kept as text.
 	Users map[string]string
-	// Statuses and Types map to ours.
-	Statuses, Types map[string]string
+	// Statuses, Types and Priorities map to ours.
+	Statuses, Types, Priorities map[string]string
+	// Columns map the names of a CSV's columns to those that the tracker gives them in English.
+	Columns map[string]string
 	// Zone is the clock of times that name none; nil means UTC.
 	Zone *time.Location
 	// DayFirst reads 3/4/25 as the third of April.
@@ -54,7 +56,8 @@ func Read(kind string, r io.Reader, o Options) iter.Seq2[Record, error] {
 		o.Zone = time.UTC
 	}
 	o.words = newVocabulary()
-	o.Users, o.Statuses, o.Types = lower(o.Users), lower(o.Statuses), lower(o.Types)
+	o.Users, o.Columns = lower(o.Users), lower(o.Columns)
+	o.Statuses, o.Types, o.Priorities = lower(o.Statuses), lower(o.Types), lower(o.Priorities)
 	buffered := decoded(r)
 	switch kind {
 	case "github":
@@ -136,12 +139,15 @@ func (o Options) status(r *Record, name, category, resolution string) string {
 // priority answers ours for theirs, with or without a rank before it: `P2-High` is high.
 func (o Options) priority(r *Record, name string) string {
 	key := strings.ToLower(strings.TrimSpace(name))
+	if to, ok := o.Priorities[key]; ok {
+		return to
+	}
 	to, ok := o.words.priorities[key]
 	if !ok {
 		to, ok = o.words.priorities[ranked.ReplaceAllString(key, "")]
 	}
 	if !ok {
-		r.warn("priority %q is not known here and became none", name)
+		r.warn("priority %q is not known here and became none; --priority '%s=…' says otherwise", name, name)
 		return "none"
 	}
 	return to

@@ -132,14 +132,18 @@ func TestALinearExportBecomesItems(t *testing.T) {
 
 func TestWhatTheUserSaysOfStatusesAndTypesCounts(t *testing.T) {
 	t.Parallel()
-	file := "Summary,Issue key,Issue Type,Status\nx,A-1,Gizmo,Lurking\n"
-	r := read(t, "jira", file, imports.Options{Statuses: map[string]string{"lurking": "in_review"}, Types: map[string]string{"GIZMO": "chore"}})[0]
+	file := "Summary,Issue key,Issue Type,Status,Priority\nx,A-1,Gizmo,Lurking,Media\n"
+	r := read(t, "jira", file, imports.Options{
+		Statuses: map[string]string{"lurking": "in_review"}, Types: map[string]string{"GIZMO": "chore"}, Priorities: map[string]string{"media": "normal"},
+	})[0]
+	require.Equal(t, "normal", r.Item.GetPriority())
 	require.Equal(t, "in_review", r.Item.GetStatus())
 	require.Equal(t, "chore", r.Item.GetType())
 	require.Empty(t, r.Warnings)
 	r = read(t, "jira", file, imports.Options{})[0]
-	require.Len(t, r.Warnings, 2)
+	require.Len(t, r.Warnings, 3)
 	require.Contains(t, r.Warnings[1], "--status 'Lurking=…'")
+	require.Contains(t, r.Warnings[2], "--priority 'Media=…'")
 }
 
 func TestAFileOfAnotherKindSaysWhatItLacks(t *testing.T) {

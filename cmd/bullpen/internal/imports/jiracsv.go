@@ -23,7 +23,7 @@ type jiraFile struct {
 func readJiraCSV(r *bufio.Reader, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		file := jiraFile{keys: map[string]string{}, people: map[string]string{}}
-		for w, err := range rows(r, "Summary", "Issue key") {
+		for w, err := range o.rows(r, "Summary", "Issue key") {
 			if err != nil {
 				yield(Record{}, err)
 				return

@@ -12,7 +12,7 @@ import (
 // readLinear reads Linear's CSV export of a workspace or a team.
 func readLinear(r *bufio.Reader, o Options) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for w, err := range rows(r, "ID", "Title", "Status") {
+		for w, err := range o.rows(r, "ID", "Title", "Status") {
 			if err != nil {
 				yield(Record{}, err)
 				return

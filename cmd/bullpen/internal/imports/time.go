@@ -30,7 +30,7 @@ func (o Options) when(r *Record, what, text string) *timestamppb.Timestamp {
 	o.doubt(r, text)
 	if !ok {
 		if strings.TrimSpace(text) != "" {
-			r.warn("%s %q is no time that is understood, and was left out", what, text)
+			r.warn("%s is no time that is understood, and was left out", what)
 		}
 		return nil
 	}
@@ -43,7 +43,7 @@ func (o Options) day(r *Record, what, text string) string {
 	o.doubt(r, text)
 	if !ok {
 		if strings.TrimSpace(text) != "" {
-			r.warn("%s %q is no day that is understood, and was left out", what, text)
+			r.warn("%s is no day that is understood, and was left out", what)
 		}
 		return ""
 	}
