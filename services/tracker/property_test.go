@@ -237,8 +237,9 @@ func (d *driver) part(w *work, req *trackerv1.UpdateWorkItemRequest) {
 		req.Due = proto.String(d.day("due"))
 	case 7:
 		req.Start = proto.String(d.day("start"))
+		req.Clear = slices.DeleteFunc(req.GetClear(), func(c string) bool { return c == "points" })
 		if req.Points = proto.Float64(pick(d, "points", 0, 0.5, 8)); d.likely("no points") {
-			req.Points, req.Clear = nil, append(slices.DeleteFunc(req.GetClear(), func(c string) bool { return c == "points" }), "points")
+			req.Points, req.Clear = nil, append(req.GetClear(), "points")
 		}
 	case 8:
 		if req.Labels = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"red", "green", "blue"}), 0, 3, rapid.ID).Draw(d.T, "labels"); len(req.GetLabels()) == 0 &&
