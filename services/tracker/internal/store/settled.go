@@ -2,9 +2,8 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -17,20 +16,22 @@ const (
 //
 // A place is drawn before its write commits, so a later place may be seen before an earlier one. Whatever drew a place up to the newest
 // runs at this moment, or is over. So it waits until those transactions are over, which takes as long as a write; where one of them
-// takes longer, it answers what has been settled before.
+// takes longer, it answers what has been settled before. Transactions that draw no place, such as other services' and other databases',
+// hold nobody up.
 func (s *Store) Settled(ctx context.Context) (int64, error) {
-	var newest, oldest, next int64
-	look := &pgx.Batch{}
-	look.Queue(`select last_value - (not is_called)::int from positions`).QueryRow(func(row pgx.Row) error { return row.Scan(&newest) })
-	look.Queue(selectRunning).QueryRow(func(row pgx.Row) error { return row.Scan(&oldest, &next) })
-	if err := s.pool.SendBatch(ctx, look).Close(); err != nil {
+	var newest int64
+	// Before the next statement looks: whatever drew a place up to here is seen there, or is over.
+	if err := s.pool.QueryRow(ctx, `select last_value - (not is_called)::int from positions`).Scan(&newest); err != nil {
 		return 0, err
 	}
-	barrier := next
+	awaited, err := s.underWay(ctx)
+	if err != nil {
+		return 0, err
+	}
 	until, pause := time.NewTimer(settlePatience), time.NewTicker(settlePause)
 	defer until.Stop()
 	defer pause.Stop()
-	for oldest < barrier {
+	for len(awaited) > 0 {
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
@@ -40,12 +41,20 @@ func (s *Store) Settled(ctx context.Context) (int64, error) {
 			return settled, err
 		case <-pause.C:
 		}
-		if err := s.pool.QueryRow(ctx, selectRunning).Scan(&oldest, &next); err != nil {
+		running, err := s.underWay(ctx)
+		if err != nil {
 			return 0, err
 		}
+		awaited = slices.DeleteFunc(awaited, func(transaction string) bool { return !slices.Contains(running, transaction) })
 	}
 	return newest, nil
 }
 
-// selectRunning answers the oldest transaction that runs and writes, and the next one.
-const selectRunning = `select pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint from pg_current_snapshot() s`
+// underWay names the transactions that have drawn a place and are not over. Postgres lets go of the lock that drawing takes when the
+// transaction has ended and everybody sees what it wrote.
+func (s *Store) underWay(ctx context.Context) (transactions []string, err error) {
+	err = s.pool.QueryRow(ctx, `select coalesce(array_agg(virtualtransaction), '{}') from pg_locks
+		where locktype = 'relation' and relation = 'positions'::regclass and mode = 'RowExclusiveLock'
+			and database = (select oid from pg_database where datname = current_database())`).Scan(&transactions)
+	return transactions, err
+}
