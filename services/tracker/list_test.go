@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -312,8 +313,8 @@ func TestPresetsAreTheUsualQuestions(t *testing.T) {
 
 func TestOnlyRemovedItemsAreInTheTrashTheLatestFirst(t *testing.T) {
 	t.Parallel()
-	moment := listedAt
-	b := setupAt(t, func() time.Time { moment = moment.Add(time.Second); return moment })
+	var seconds atomic.Int64
+	b := setupAt(t, func() time.Time { return listedAt.Add(time.Duration(seconds.Add(1)) * time.Second) })
 	var keys []string
 	for n := range 3 {
 		keys = append(keys, put(t, b, &trackerv1.CreateWorkItemRequest{Title: fmt.Sprint("item ", n)}))

@@ -79,6 +79,9 @@ func sound(t *testing.T, b bundle) {
 		"history ends where the item is": `select count(*) from items i where version <> (select h.version from history h where h.item_id = i.id order by position desc limit 1)`,
 		"every version has one row of history": `select count(*) from (select item_id, version from history where item_id is not null and kind not in ('comment', 'relations', 'placed', 'claimed', 'released')
 			group by 1, 2 having count(*) > 1) twice`,
+		"edges know whether their ends are open": `select count(*) from relations r left join items f on f.id = r.from_id left join items t on t.id = r.to_id
+			where r.kind = 'waiting_on' and r.cleared_at is null and (r.from_open <> coalesce(f.status_group < 2 and f.removed_at is null, false)
+				or r.to_open <> coalesce(t.status_group < 2 and t.removed_at is null, false))`,
 		"no two items have one place": `select count(*) from (select project, rank from items group by 1, 2 having count(*) > 1) twice`,
 	} {
 		var wrong int

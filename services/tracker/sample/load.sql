@@ -36,8 +36,8 @@ select id, 'P' || p, row_number() over (partition by p order by n), (array['task
     case when d % 100 = 7 then id end
 from stands
 ----
-insert into relations (from_id, kind, to_id, author, author_kind, created_at)
-select i.id, 'waiting_on', t.id, 'seat-0', 'agent', i.created_at
+insert into relations (from_id, kind, to_id, author, author_kind, created_at, from_open, to_open)
+select i.id, 'waiting_on', t.id, 'seat-0', 'agent', i.created_at, i.status_group < 2 and i.removed_at is null, t.status_group < 2 and t.removed_at is null
 from size, generate_series(65, items, 29) n join items i on i.id = md5('item ' || n)::uuid join items t on t.id = md5('item ' || n - 64)::uuid
 ----
 insert into comments (id, item_id, author, author_kind, body, asked, created_at)

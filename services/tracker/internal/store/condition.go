@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/query"
@@ -19,6 +21,8 @@ type statement struct {
 	groups []item.Group
 	// ceiling is where counting stops.
 	ceiling int32
+	// unforeseen: the database cannot tell how much will match.
+	unforeseen bool
 	// asks is who asks, now the moment on the company's clock.
 	asks Act
 	now  time.Time
@@ -243,6 +247,7 @@ func nobody(value string) string {
 func (s *statement) overlaps(column string, values []string) string {
 	none := func(value string) bool { return value == "none" || value == "nobody" }
 	held := slices.DeleteFunc(slices.Clone(values), none)
+	s.ceiling = maxSought
 	empty, some := column+" = '{}'", ""
 	if len(held) > 0 {
 		some = fmt.Sprintf("(%[1]s && %[2]s and %[1]s <> '{}')", column, s.arg(held))
@@ -315,8 +320,12 @@ func (s *statement) showClosed(value string) string {
 // text asks for a part of the title, or for the beginning of a key. Titles are found by three letters in a row; a key without them is
 // looked for among keys alone.
 func (s *statement) text(text string) string {
+	s.ceiling, s.unforeseen = maxSought, true
 	project, number, ok := splitKey(text)
-	if !ok {
+	switch {
+	case !ok && short(text):
+		return fmt.Sprintf("(i.title ilike %s or i.title ilike %s)", s.arg(likeLiteral(text)+"%"), s.arg("% "+likeLiteral(text)+"%"))
+	case !ok:
 		return "i.title ilike " + s.arg("%"+likeLiteral(text)+"%")
 	}
 	var found []string
@@ -331,13 +340,30 @@ func (s *statement) text(text string) string {
 	return "i.id in (" + strings.Join(found, " union all ") + ")"
 }
 
+// short reports whether a text has no three letters or digits in a row, by which titles are found. Such a text is looked for at the beginnings
+// of words, unless its script may have no spaces.
+func short(text string) bool {
+	longest, run := 0, 0
+	for _, r := range text {
+		switch {
+		case r >= utf8.RuneSelf:
+			return false
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			run++
+		default:
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return longest == 1 || longest == 2
+}
+
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 func likeLiteral(text string) string { return likeEscaper.Replace(text) }
 
 // waits is an edge to something that is not finished.
-const waits = `exists (select from relations r join items b on b.id = r.to_id and b.status_group < 2 and b.removed_at is null
-	where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null)`
+const waits = `exists (select from relations r where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null and r.to_open)`
 
 // hasDependencies is one question of two parts: as two that either may answer, each would be answered for all items first.
 const hasDependencies = `exists (select from relations r where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null

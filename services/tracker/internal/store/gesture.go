@@ -77,6 +77,7 @@ type sweep struct {
 	// shifted are items of which nothing but the depth changes, as it follows from what is above them.
 	shifted []*item.Item
 	tally   tally
+	ends    ends
 }
 
 func newSweep(a Act) *sweep { return &sweep{act: a, tally: tally{}} }
@@ -85,6 +86,7 @@ func newSweep(a Act) *sweep { return &sweep{act: a, tally: tally{}} }
 func (s *sweep) change(h *held, c item.Change) {
 	s.events = append(s.events, h.event(s.act, c))
 	s.tally.move(h.Before, h.Item)
+	s.ends.move(h.Before, h.Item)
 }
 
 // latest is the last place in the order of writes that the gesture has.
@@ -107,6 +109,7 @@ func (s *sweep) queue(ctx context.Context, batch *pgx.Batch, store *Store) error
 	if err := store.recordMany(ctx, batch, s.events); err != nil {
 		return err
 	}
+	s.ends.queue(batch)
 	s.tally.queue(batch)
 	return nil
 }

@@ -44,8 +44,12 @@ func (s *Store) Groups(ctx context.Context, q *query.Query, a Act) (Board, error
 	all, parted := conditions(q, a), columnOfQuery(q)
 	board := Board{Overlap: parted.overlaps}
 	var total int32
+	enough := int32(MaxCounted)
+	if q.Project == "" {
+		enough = maxBoard
+	}
 	err := s.read(ctx, func(batch *pgx.Batch) {
-		batch.Queue(all.count(maxBoard+1), all.args...).QueryRow(func(row pgx.Row) error { return row.Scan(&total) })
+		batch.Queue(all.count(enough+1), all.args...).QueryRow(func(row pgx.Row) error { return row.Scan(&total) })
 	})
 	if err != nil {
 		return board, err
@@ -81,6 +85,7 @@ func (s *Store) countClosed(ctx context.Context, all *statement, parted column) 
 		for n, value := range parted.closed {
 			group := all.fork()
 			parted.only(group, value)
+			group.ceiling = min(group.ceiling, maxSought)
 			batch.Queue(group.count(group.ceiling+1), group.args...).QueryRow(func(row pgx.Row) error {
 				var count int32
 				err := row.Scan(&count)

@@ -271,6 +271,9 @@ func (im Import) connect(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+	if err := holdEnds(ctx, tx, edges); err != nil {
+		return err
+	}
 	for _, e := range edges {
 		err := im.make(ctx, tx, e)
 		if f, ok := fault.As(err); ok && f.Class == fault.Invalid {
@@ -286,6 +289,19 @@ func (im Import) connect(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	return nil
+}
+
+// holdEnds locks the items at both ends of edges, as whoever writes an edge does.
+func holdEnds(ctx context.Context, tx pgx.Tx, edges []arrow) error {
+	if len(edges) == 0 {
+		return nil
+	}
+	ids := make([]uuid.UUID, 0, 2*len(edges))
+	for _, e := range edges {
+		ids = append(ids, e.from, e.to)
+	}
+	_, err := tx.Exec(ctx, `select from items where id = any($1) order by id for no key update`, ids)
+	return err
 }
 
 // make makes an edge, or refuses it as invalid where items may not be connected so.
@@ -307,7 +323,9 @@ func (im Import) make(ctx context.Context, tx pgx.Tx, e arrow) error {
 	case dependents >= item.MaxDependents:
 		return fault.New(fault.Invalid, "%d items wait for that one, and at most %d do", dependents, item.MaxDependents)
 	}
-	_, err = tx.Exec(ctx, `insert into relations (from_id, kind, to_id, author, author_kind, created_at) values ($1, 'waiting_on', $2, $3, $4, $5)
+	_, err = tx.Exec(ctx, `insert into relations (from_id, kind, to_id, author, author_kind, created_at, from_open, to_open) values ($1, 'waiting_on', $2, $3, $4, $5,
+			exists (select from items where id = $1 and status_group < 2 and removed_at is null),
+			exists (select from items where id = $2 and status_group < 2 and removed_at is null))
 		on conflict (from_id, kind, to_id) do nothing`, e.from, e.to, im.By.Name, im.By.Kind, im.At)
 	return err
 }

@@ -61,6 +61,8 @@ func (s *Store) ListItems(ctx context.Context, q *query.Query, a Act, cursor *Cu
 	}
 	if q.Sort.Field != nil {
 		c.ceiling = maxSorted
+	} else if c.ceiling == maxSought {
+		return s.seek(ctx, l, q.Limit)
 	}
 	count := func(batch *pgx.Batch) {
 		batch.Queue(c.count(c.ceiling+1), c.args...).QueryRow(func(row pgx.Row) error { return row.Scan(&page.Total) })
@@ -91,6 +93,49 @@ func (s *Store) ListItems(ctx context.Context, q *query.Query, a Act, cursor *Cu
 		page.Total = c.ceiling
 	}
 	return page, nil
+}
+
+// seek answers a page of a list whose conditions no order's index knows. It looks for what matches first: few are sorted, and of many the
+// order is walked, as some turn up soon.
+func (s *Store) seek(ctx context.Context, l *lister, limit int) (page Page, err error) {
+	var found []uuid.UUID
+	err = s.read(ctx, func(batch *pgx.Batch) {
+		sql := fmt.Sprintf("select i.id from items i where %s limit %d", l.where(), maxSought+1)
+		batch.Queue(sql, l.args...).Query(func(rows pgx.Rows) error {
+			found, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+			return err
+		})
+	})
+	if err != nil {
+		return page, err
+	}
+	if page.Total, page.AtLeast = int32(min(len(found), maxSought)), len(found) > maxSought; !page.AtLeast {
+		l.few(found)
+	}
+	for first := true; first || l.more(); first = false {
+		err := s.read(ctx, func(batch *pgx.Batch) {
+			if page.AtLeast && l.unforeseen {
+				batch.Queue(`select set_config('enable_bitmapscan', 'off', true)`) // it expects few, and would read all to sort them
+			}
+			l.queue(batch)
+		})
+		if err != nil {
+			return page, err
+		}
+	}
+	page.Items, page.Next = l.page(limit)
+	return page, nil
+}
+
+// few makes a list one of some items that are known.
+func (l *lister) few(ids []uuid.UUID) {
+	known := *l.statement
+	known.parts, known.args = nil, nil
+	known.add("i.id = any(" + known.arg(ids) + ")")
+	l.statement = &known
+	for n := range l.phases {
+		l.phases[n].grouped = false
+	}
 }
 
 // lister walks along the phases of a list until it has what is wanted.
@@ -143,7 +188,8 @@ func (s *statement) count(limit int32) string {
 // listSettings hold for one read. Lists are planned for the values that they are asked with: how many items a project or a colleague has
 // decides by which index they are best read. Reading all items side by side would only keep other callers waiting.
 const listSettings = `select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'off', true),
-	set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true)`
+	set_config('max_parallel_workers_per_gather', '0', true), set_config('jit', 'off', true),
+	set_config('random_page_cost', '1.1', true)`
 
 // read runs what ask queues in one round trip.
 func (s *Store) read(ctx context.Context, ask func(*pgx.Batch)) error {

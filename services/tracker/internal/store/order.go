@@ -133,7 +133,10 @@ func (s *statement) walk(p phase, cursor *Cursor, limit int) string {
 	// Each walk ends by itself: the database plans a part of a union for all of its rows otherwise.
 	walks := make([]string, 0, len(s.groups))
 	for _, g := range s.groups {
-		walks = append(walks, fmt.Sprintf("(select i.* from items i where %s and i.status_group = %d%s)", strings.Join(parts, " and "), g, sorted))
+		walks = append(walks, fmt.Sprintf("(select i.id, %s as place from items i where %s and i.status_group = %d%s)", p.expr, strings.Join(parts, " and "), g, sorted))
 	}
-	return selected + "(" + strings.Join(walks, " union all ") + ") i" + sorted
+	// What is shown is read of the page's items alone: what is passed over needs the index only.
+	merged := fmt.Sprintf(" order by w.place %s, w.id %s", direction, direction)
+	return fmt.Sprintf("%s(select w.id, w.place from (%s) w%s limit %d) w join items i on i.id = w.id%s",
+		selected, strings.Join(walks, " union all "), merged, limit, merged)
 }

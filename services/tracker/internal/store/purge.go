@@ -58,6 +58,7 @@ func (s *Store) PurgeItem(ctx context.Context, op ops.Operation, result proto.Me
 		w := newSweep(p.Act)
 		w.events = append(w.events, h.event(p.Act, h.Purged(p.By, p.Reason, p.At)))
 		w.tally.move(h.Before, nil)
+		w.ends.move(h.Before, nil)
 		above := item.Place{Parent: root.parent, Depth: root.depth}
 		movedUp := 0
 		for id, h := range held {
@@ -92,6 +93,7 @@ func (s *Store) queuePurge(ctx context.Context, batch *pgx.Batch, w *sweep, root
 		items = append(items, e.Item)
 	}
 	queueStructure(batch, items)
+	w.ends.queue(batch)
 	// What refers to the item elsewhere goes with its row, or names an id that nothing has any more.
 	for _, statement := range []string{
 		`delete from notices where item_id = $1`,

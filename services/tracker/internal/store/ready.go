@@ -13,8 +13,7 @@ func readyArgs(a Act) []any { return []any{a.By.Seat, a.By.Name, a.By.Kind, a.At
 func readyFor(first int) string {
 	return fmt.Sprintf(`(i.status_group < 2 and i.removed_at is null and (i.assignee = '' or i.assignee = $%[1]d)
 		and (i.claim_until is null or i.claim_until <= $%[4]d or i.claim_holder = $%[2]d and i.claim_kind = $%[3]d)
-		and not exists (select from relations r join items b on b.id = r.to_id and b.status_group < 2 and b.removed_at is null
-			where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null))`, first, first+1, first+2, first+3)
+		and not exists (select from relations r where r.from_id = i.id and r.kind = 'waiting_on' and r.cleared_at is null and r.to_open))`, first, first+1, first+2, first+3)
 }
 
 // readyOrder is which of the items that are ready comes first; items_ready_idx has them in it.

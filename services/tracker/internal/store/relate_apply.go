@@ -82,11 +82,13 @@ func queueEdges(batch *pgx.Batch, edges []relation, note string, a Act) {
 			notes[n] = note
 		}
 	}
-	batch.Queue(`insert into relations (from_id, kind, to_id, one_sided, note, author, author_kind, created_at)
-			select e.from_id, e.kind, e.to_id, e.one_sided, e.note, $6, $7, $8::timestamptz + (place - 1) * interval '1 microsecond'
+	batch.Queue(`insert into relations (from_id, kind, to_id, one_sided, note, author, author_kind, created_at, from_open, to_open)
+			select e.from_id, e.kind, e.to_id, e.one_sided, e.note, $6, $7, $8::timestamptz + (place - 1) * interval '1 microsecond',
+				e.kind = 'waiting_on' and exists (select from items f where f.id = e.from_id and f.status_group < 2 and f.removed_at is null),
+				e.kind = 'waiting_on' and exists (select from items t where t.id = e.to_id and t.status_group < 2 and t.removed_at is null)
 			from unnest($1::uuid[], $2::text[], $3::uuid[], $4::bool[], $5::text[]) with ordinality as e (from_id, kind, to_id, one_sided, note, place)
 		on conflict (from_id, kind, to_id) do update set one_sided = excluded.one_sided, note = excluded.note, author = excluded.author,
-			author_kind = excluded.author_kind, created_at = excluded.created_at, cleared_at = null`,
+			author_kind = excluded.author_kind, created_at = excluded.created_at, cleared_at = null, from_open = excluded.from_open, to_open = excluded.to_open`,
 		from, kinds, to, oneSided, notes, a.By.Name, a.By.Kind, a.At)
 }
 

@@ -79,6 +79,7 @@ func (s *Store) UpdateItem(ctx context.Context, op ops.Operation, result proto.M
 		queueUpdate(batch, i.Item)
 		queueBody(batch, i)
 		related.queue(batch, edit.Act)
+		queueEnds(batch, i.Before, i.Item)
 		queueTally(batch, i.Before, i.Item)
 		done.Labels, done.At = slugsOf(settled.labels), e.Position
 		answer(done)
