@@ -49,9 +49,9 @@ func (h *Handler) CommentOnWorkItem(ctx context.Context, req *trackerv1.CommentO
 // comment reads a comment and what is to be known about it.
 func (h *Handler) comment(ctx context.Context, a store.Act, req *trackerv1.CommentOnWorkItemRequest) (*store.Comment, []string, error) {
 	body := req.GetBody()
-	if strings.TrimSpace(body) == "" {
+	if err := item.Says("body", body); err != nil {
 		if req.GetChoice() == "" {
-			return nil, nil, fault.New(fault.Invalid, "body must say something").WithField("body")
+			return nil, nil, err
 		}
 		body = ""
 	}

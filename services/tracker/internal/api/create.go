@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/uuid"
 
 	trackerv1 "github.com/bullpenhq/bullpen/gen/bullpen/tracker/v1"
-	"github.com/bullpenhq/bullpen/libs/fault"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/convert"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/item"
 	"github.com/bullpenhq/bullpen/services/tracker/internal/store"
@@ -81,7 +79,7 @@ func (h *Handler) newItem(ctx context.Context, a store.Act, req *trackerv1.Creat
 		ID: id, Title: req.GetTitle(), Body: req.GetBody(), Status: orDefault(req.GetStatus(), "todo"), Priority: orDefault(req.GetPriority(), "none"),
 		EstimateMinutes: req.EstimateMinutes, Points: req.Points,
 	}
-	if err := says("title", i.Title); err != nil {
+	if err := item.Line("title", i.Title); err != nil {
 		return nil, err
 	}
 	if i.Project, err = projectOf(a.Org, a.By, req.GetProject()); err != nil {
@@ -115,14 +113,6 @@ func (h *Handler) question(ctx context.Context, a store.Act, req *trackerv1.Crea
 	c := &store.Comment{ID: id, Author: a.By, Body: req.GetTitle(), CreatedAt: a.At}
 	c.Ask, err = h.ask(ctx, a.Org, a.By, req.GetAsk(), req.GetDecision())
 	return c, err
-}
-
-// says refuses a text of white space alone.
-func says(argument, text string) error {
-	if strings.TrimSpace(text) == "" {
-		return fault.New(fault.Invalid, "%s must say something", argument).WithField(argument)
-	}
-	return nil
 }
 
 func orDefault(value, otherwise string) string {

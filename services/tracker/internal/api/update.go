@@ -51,7 +51,7 @@ func (h *Handler) update(ctx context.Context, a store.Act, req *trackerv1.Update
 		Status: req.Status, Priority: req.Priority, Title: req.Title, Body: req.Body, Watch: req.Watch, Reason: req.GetReason(), IfMatch: req.IfMatch,
 	}
 	if req.Title != nil {
-		if err := says("title", req.GetTitle()); err != nil {
+		if err := item.Line("title", req.GetTitle()); err != nil {
 			return u, err
 		}
 	}

@@ -55,12 +55,12 @@ func (i *Item) steps(gesture Gesture) error {
 // AddList adds a list with its steps at the end.
 func AddList(name string, steps []string) Gesture {
 	return func(lists []Checklist) ([]Checklist, error) {
-		if err := says("checklist.add_list.name", name); err != nil {
+		if err := Line("checklist.add_list.name", name); err != nil {
 			return nil, err
 		}
 		list := Checklist{ID: newStepID(), Name: name, Items: make([]Step, 0, len(steps))}
 		for _, step := range steps {
-			if err := says("checklist.add_list.items", step); err != nil {
+			if err := Line("checklist.add_list.items", step); err != nil {
 				return nil, err
 			}
 			list.Items = append(list.Items, Step{ID: newStepID(), Name: step})
@@ -93,7 +93,7 @@ func RenameList(list, name string) Gesture {
 			return nil, err
 		}
 		lists[at].Name = name
-		return lists, says("checklist.rename_list.name", name)
+		return lists, Line("checklist.rename_list.name", name)
 	}
 }
 
@@ -104,7 +104,7 @@ func AddStep(list, name, assignee string) Gesture {
 		if err != nil {
 			return nil, err
 		}
-		if err := says("checklist.add_item.name", name); err != nil {
+		if err := Line("checklist.add_item.name", name); err != nil {
 			return nil, err
 		}
 		lists[at].Items = append(lists[at].Items, Step{ID: newStepID(), Name: name, Assignee: assignee})
@@ -128,7 +128,7 @@ func RemoveStep(step string) Gesture {
 func RenameStep(step, name string) Gesture {
 	return onStep("checklist.rename_item", step, func(s *Step) error {
 		s.Name = name
-		return says("checklist.rename_item.name", name)
+		return Line("checklist.rename_item.name", name)
 	})
 }
 
@@ -160,13 +160,6 @@ func onStep(argument, step string, change func(*Step) error) Gesture {
 
 // newStepID answers an id that is short enough for a model to repeat and is never given twice in an item.
 func newStepID() string { return strings.ToLower(rand.Text()[:stepIDLetters]) }
-
-func says(argument, name string) error {
-	if strings.TrimSpace(name) == "" {
-		return fault.New(fault.Invalid, "%s must say something", argument).WithField(argument)
-	}
-	return nil
-}
 
 // room refuses more steps than a list, or all of them together, may have.
 func room(lists []Checklist, at int, argument string) error {

@@ -50,7 +50,7 @@ func (s *Store) RemoveItem(
 			}
 		}
 		if open > 0 && !below && !root.removed {
-			return nil, fault.New(fault.Invalid, "%s has %d open subtasks: remove them with it by subtree, finish them, or put them elsewhere first", root.key(), open).
+			return nil, fault.New(fault.Invalid, "%s has %s: remove them with it by subtree, finish them, or put them elsewhere first", root.key(), counted(open, "open subtask")).
 				WithField("subtree").WithReason(ReasonOpenSubtasks)
 		}
 		if root.removed {
