@@ -337,7 +337,7 @@ func TestDepthAndDescendantsAreLimited(t *testing.T) {
 		select gen_random_uuid(), 'OPS', n + 1, 'task', 't' || n, 'todo', 0, 'x', 'human', i.id, 2, now(), now(), now(), 'm' || lpad(to_hex(n + 1), 8, '0') || 'V'
 		from items i, generate_series(1, $1) n`, item.MaxDescendants-1)
 	require.NoError(t, err)
-	_, err = b.pool.Exec(t.Context(), `update projects set next_number = 5000 where key = 'OPS'`)
+	_, err = b.pool.Exec(t.Context(), `select setval(numbers_of('OPS'), 5000, false)`)
 	require.NoError(t, err)
 	last := add(t, b, "the last", top)
 	_, err = b.client.CreateWorkItem(operator(t.Context()), &trackerv1.CreateWorkItemRequest{Title: "one more", Project: "OPS", Parent: top})

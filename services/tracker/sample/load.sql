@@ -50,7 +50,7 @@ from size, generate_series(0, least(seats, 50) - 1) s
     count(*) filter (where status_group = 2) as done, count(*) filter (where status_group = 3) as closed from items where removed_at is null group by 1, 2)
 insert into tallies (project, shard, todo, active, done, closed) select * from counted
 ----
-update projects p set next_number = 1 + (select max(number) from items i where i.project = p.key) where exists (select from items i where i.project = p.key)
+select setval(numbers_of(project), max(number)) from items group by project
 ----
 insert into history (position, item_id, project, kind, actor, actor_kind, actor_seat, fields, version, reassignments, created_at)
 select (k - 1) * items::bigint + n, md5('item ' || n)::uuid, 'P' || (1 + floor(projects * power((n % 64) / 64.0, 2)))::int,

@@ -47,8 +47,10 @@ const threadRead = 200
 
 // InsertComment posts to an item's thread once per operation. answer fills result when it stands.
 func (s *Store) InsertComment(ctx context.Context, op ops.Operation, result proto.Message, p Post, answer func(*item.Item, ops.Position)) error {
-	replayed, err := ops.DoBatch(ctx, s.pool, op, result, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
-		i, err := lock(ctx, tx, p.Name)
+	first := &pgx.Batch{}
+	locked := queueLock(first, p.Name)
+	replayed, err := ops.DoPipelined(ctx, s.pool, op, result, first, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
+		i, err := locked.item()
 		if err != nil {
 			return nil, err
 		}

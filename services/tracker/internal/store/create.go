@@ -45,24 +45,29 @@ type Filed struct {
 
 // filedIn is a project as a filing finds it.
 type filedIn struct {
+	catalogue                   Catalogue
 	unit, lead, defaultAssignee string
-	archived                    bool
-	number                      int32
-	at                          ops.Position
+	there, archived             bool
+	// twin is the number of an open item with the same title; 0 for none.
+	twin int32
+	// number is the new item's, and at its place in the order of writes.
+	number int32
+	at     ops.Position
 }
 
 // InsertItem files an item once per operation. answer fills result when the item stands; on a replay result is the first answer.
 func (s *Store) InsertItem(ctx context.Context, op ops.Operation, result proto.Message, f Filing, answer func(Filed)) error {
-	replayed, err := ops.DoBatch(ctx, s.pool, op, result, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
+	first := &pgx.Batch{}
+	p := f.look(first)
+	replayed, err := ops.DoPipelined(ctx, s.pool, op, result, first, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
 		i := f.Item
 		if err := parent(ctx, tx, i, f.Parent); err != nil {
 			return nil, err
 		}
-		c, p, err := f.look(ctx, tx)
-		if err != nil {
+		if err := p.refuse(i); err != nil {
 			return nil, err
 		}
-		settled, err := f.Wishes.settle(ctx, tx, c, i, f.Act, true, i.Parent != nil)
+		settled, err := f.Wishes.settle(ctx, tx, p.catalogue, i, f.Act, true, i.Parent != nil)
 		if err != nil {
 			return nil, err
 		}
@@ -95,61 +100,63 @@ func (s *Store) InsertItem(ctx context.Context, op ops.Operation, result proto.M
 	return s.written(replayed, labelRace(err))
 }
 
-// Two that file the same title at once must not both find nothing: each holds the title from before it looks until its item stands. The three
-// statements go to the server together, and each sees what was committed before it began.
+// Two that file the same title at once must not both find nothing: each holds the title from before it looks until its item stands. The
+// statements go to the server together, and each sees what was committed before it began. The inner selection is kept apart from the order, or
+// the planner may walk a project in that order and make a key of each title.
+//
+// Numbers come from a sequence of the project's, so that filings in one project do not wait for each other. What is then refused leaves a gap.
 const (
 	holdTitle = `select pg_advisory_xact_lock(hashtextextended(current_schema() || '/title/' || $1 || '/' || title_key($2), 0))`
 
-	selectSameTitle = `select number from items where project = $1 and title_key(title) = title_key($2) and status_group < 2 and removed_at is null
+	selectSameTitle = `select number from (select number, created_at from items
+			where project = $1 and title_key(title) = title_key($2) and status_group < 2 and removed_at is null offset 0) same
 		order by created_at limit 1`
 
-	drawNumber = `with p as materialized (
-			update projects set next_number = next_number + 1 where key = $1 returning next_number - 1 as number, unit, lead, default_assignee, archived)
-		select number, unit, lead, default_assignee, archived, nextval('positions') from p`
+	drawNumber = `select nextval(numbers_of(key))::int, unit, lead, default_assignee, archived, nextval('positions') from projects where key = $1`
 )
 
-// look finds out, in one round trip, whether the item is there already, what its project declares, and which number it gets.
-func (f Filing) look(ctx context.Context, tx pgx.Tx) (c Catalogue, p filedIn, err error) {
-	i, batch := f.Item, &pgx.Batch{}
-	var twin int32
+// look finds out whether the item is there already, what its project declares, and which number it gets.
+func (f Filing) look(batch *pgx.Batch) *filedIn {
+	i, p := f.Item, &filedIn{}
 	if !f.EvenIfExists {
 		batch.Queue(holdTitle, i.Project, i.Title)
 		batch.Queue(selectSameTitle, i.Project, i.Title).QueryRow(func(row pgx.Row) error {
-			if err := row.Scan(&twin); !errors.Is(err, pgx.ErrNoRows) {
+			if err := row.Scan(&p.twin); !errors.Is(err, pgx.ErrNoRows) {
 				return err
 			}
 			return nil
 		})
 	}
-	queueCatalogue(batch, i.Project, f.Wishes.Labels != nil, &c)
-	var there bool
+	queueCatalogue(batch, i.Project, f.Wishes.Labels != nil, &p.catalogue)
 	batch.Queue(drawNumber, i.Project).QueryRow(func(row pgx.Row) error {
 		var sequence int64
 		err := row.Scan(&p.number, &p.unit, &p.lead, &p.defaultAssignee, &p.archived, &sequence)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
-		there, p.at = err == nil, position(sequence)
+		p.there, p.at = err == nil, position(sequence)
 		return err
 	})
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return c, p, err
-	}
+	return p
+}
+
+// refuse answers why the item is not filed; nil when it may be.
+func (p *filedIn) refuse(i *item.Item) error {
 	switch {
-	case !there:
-		return c, p, fault.New(fault.Invalid, "there is no project %q", i.Project).WithField("project")
+	case !p.there:
+		return fault.New(fault.Invalid, "there is no project %q", i.Project).WithField("project")
 	case p.archived:
-		return c, p, fault.New(fault.Invalid, "project %s is archived and takes no new work", i.Project).WithField("project")
-	case twin != 0:
-		key := item.Key(i.Project, twin)
-		return c, p, fault.New(fault.Exists, "%s is open and has the same title: go on with that one, or give even_if_exists when this is something else", key).
+		return fault.New(fault.Invalid, "project %s is archived and takes no new work", i.Project).WithField("project")
+	case p.twin != 0:
+		key := item.Key(i.Project, p.twin)
+		return fault.New(fault.Exists, "%s is open and has the same title: go on with that one, or give even_if_exists when this is something else", key).
 			WithField("title").WithReason(ReasonTitle).WithFact("key", key)
 	}
-	return c, p, nil
+	return nil
 }
 
 // complete fills in what the project decides.
-func (f Filing) complete(p filedIn, s settled) {
+func (f Filing) complete(p *filedIn, s settled) {
 	i := f.Item
 	i.Number, i.Rank, i.Type = p.number, rank.Of(p.number), worktype.Default
 	if s.update.Type != nil {

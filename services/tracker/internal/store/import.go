@@ -163,23 +163,17 @@ func (im Import) files() []*Arrival {
 
 // number gives the arrivals that are filed their keys, and what the project decides of them.
 func (im Import) number(ctx context.Context, tx pgx.Tx, filed []*Arrival) error {
-	var next int32
-	var unit string
-	var archived bool
-	err := tx.QueryRow(ctx, `update projects set next_number = next_number + $2 where key = $1 returning next_number - $2, unit, archived`, im.Project, len(filed)).
-		Scan(&next, &unit, &archived)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	to, err := arrive(ctx, tx, im.Project, len(filed))
+	if errors.Is(err, pgx.ErrNoRows) {
 		return noProject(im.Project)
-	case err != nil:
+	}
+	if err != nil {
 		return err
-	case archived:
-		return fault.New(fault.Invalid, "project %s is archived and takes no new work", im.Project).WithField("project")
 	}
 	for n, a := range filed {
 		i := a.Item
-		i.Project, i.Number, i.Depth, i.Version = im.Project, next+int32(n), 1, 1
-		i.Rank, i.FiledUnit, i.RoutingUnit = rank.Of(i.Number), unit, unit
+		i.Project, i.Number, i.Depth, i.Version = im.Project, to.numbers[n], 1, 1
+		i.Rank, i.FiledUnit, i.RoutingUnit = rank.Of(i.Number), to.Unit, to.Unit
 		i.BodyVersion, i.BodyAuthor, i.BodyAt = 1, i.Reporter, &i.CreatedAt
 		a.Key = i.Key()
 	}

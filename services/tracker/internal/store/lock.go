@@ -53,33 +53,56 @@ const lockItemByID = `with i as materialized (select * from items where id = $1 
 const lockedItem = `select ` + columns + `, i.body, p.unit, p.lead, p.archived, coalesce((select assignee from items where id = i.parent), ''), nextval('positions')
 	from i join projects p on p.key = i.project`
 
-// lock locks an item for a change and draws the change's place in the order of writes, in that order. An item in the trash is
-// refused: what may be done to one uses [lockAny].
-func lock(ctx context.Context, tx pgx.Tx, name string) (*held, error) {
-	h, err := lockAny(ctx, tx, name)
-	if err != nil {
-		return nil, err
-	}
-	return h, h.Frozen()
+// locking is an item that is being locked: what the server answers is known when the batch is done.
+type locking struct {
+	held *held
+	err  error
 }
 
-// lockAny is lock for an item that may be in the trash.
-func lockAny(ctx context.Context, tx pgx.Tx, name string) (*held, error) {
-	var row pgx.Row
+// queueLock locks an item for a change and draws the change's place in the order of writes, in that order.
+func queueLock(batch *pgx.Batch, name string) *locking {
+	l := &locking{}
+	var q *pgx.QueuedQuery
 	if id, err := uuid.Parse(name); err == nil {
-		row = tx.QueryRow(ctx, lockItemByID, id)
+		q = batch.Queue(lockItemByID, id)
 	} else if project, number, ok := splitKey(name); ok {
-		row = tx.QueryRow(ctx, lockItem, project, number, item.Key(project, number))
+		q = batch.Queue(lockItem, project, number, item.Key(project, number))
 	} else {
-		return nil, noItem(name)
+		l.err = noItem(name)
+		return l
 	}
+	q.QueryRow(func(row pgx.Row) error {
+		if l.held, l.err = scanHeld(row); errors.Is(l.err, pgx.ErrNoRows) {
+			l.err = noItem(name)
+		}
+		return nil
+	})
+	return l
+}
+
+// item answers the item, its row locked. One in the trash is refused.
+func (l *locking) item() (*held, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.held, l.held.Frozen()
+}
+
+// lock is queueLock in a round trip of its own.
+func lock(ctx context.Context, tx pgx.Tx, name string) (*held, error) {
+	batch := &pgx.Batch{}
+	l := queueLock(batch, name)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, err
+	}
+	return l.item()
+}
+
+func scanHeld(row pgx.Row) (*held, error) {
 	h := &held{}
 	var body string
 	var sequence int64
 	i, err := scan(row, &body, &h.Unit, &h.Lead, &h.Archived, &h.ParentAssignee, &sequence)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, noItem(name)
-	}
 	if err != nil {
 		return nil, err
 	}

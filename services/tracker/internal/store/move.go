@@ -73,7 +73,7 @@ func (s *Store) MoveItem(ctx context.Context, op ops.Operation, result proto.Mes
 		for n, one := range tree {
 			h := held[one.id]
 			there := to.Home
-			there.Number += int32(n)
+			there.Number = to.numbers[n]
 			there.Rank = rank.Of(there.Number)
 			w.change(h, h.Move(from.Home, there, m.By, m.At))
 		}
@@ -91,6 +91,20 @@ type home struct {
 	item.Home
 	lead     string
 	archived bool
+	// numbers are drawn for all that comes.
+	numbers []int32
+}
+
+const drawNumbers = `select key, unit, lead, archived, array(select nextval(numbers_of(p.key))::int from generate_series(1, $2))
+	from projects p where key = $1 for no key update`
+
+// arrive holds a project that n items come to and draws their numbers: rising, though others that file at the same time may draw some between.
+func arrive(ctx context.Context, tx pgx.Tx, project string, n int) (h home, err error) {
+	err = tx.QueryRow(ctx, drawNumbers, project, n).Scan(&h.Project, &h.Unit, &h.lead, &h.archived, &h.numbers)
+	if err == nil && h.archived {
+		err = fault.New(fault.Invalid, "project %s is archived and takes no new work", project).WithField("project")
+	}
+	return h, err
 }
 
 // homes answers the project that a tree leaves, and the one that it goes to with numbers drawn for all of it, and refuses what may not
@@ -107,15 +121,12 @@ func homes(ctx context.Context, tx pgx.Tx, tree []node, m Move) (source, target 
 	if tree[0].parent != nil {
 		return source, target, fault.New(fault.Invalid, "%s is part of another item: move that, or take this one out of it first with an empty parent", tree[0].key()).WithField("item")
 	}
-	err = tx.QueryRow(ctx, `update projects set next_number = next_number + $2 where key = $1 returning key, unit, lead, archived, next_number - $2`,
-		m.Project, len(tree)).Scan(&target.Project, &target.Unit, &target.lead, &target.archived, &target.Number)
+	target, err = arrive(ctx, tx, m.Project, len(tree))
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return source, target, fault.New(fault.Invalid, "there is no project %q; list_projects shows those there are", m.Project).WithField("project")
 	case err != nil:
 		return source, target, err
-	case target.archived:
-		return source, target, fault.New(fault.Invalid, "project %s is archived and takes no new work", m.Project).WithField("project")
 	}
 	for _, n := range tree[1:] {
 		if n.removed {

@@ -76,7 +76,7 @@ func (s *Store) plan(ctx context.Context, tx pgx.Tx, self uuid.UUID, project str
 	var key, now, in string
 	var next int32
 	var removed bool
-	err = tx.QueryRow(ctx, `select n.rank, n.project, n.removed_at is not null, i.rank, p.next_number from items n, items i join projects p on p.key = i.project
+	err = tx.QueryRow(ctx, `select n.rank, n.project, n.removed_at is not null, i.rank, coalesce(pg_sequence_last_value(numbers_of(i.project)), 0)::int + 1 from items n, items i
 		where n.id = $1 and i.id = $2`, id, self).Scan(&key, &in, &removed, &now, &next)
 	if errors.Is(err, pgx.ErrNoRows) { // one of the two was destroyed since it was found
 		return plan{}, nothing(argument, name)

@@ -35,12 +35,10 @@ type Edited struct {
 
 // UpdateItem changes an item once per operation, all of it or nothing. answer fills result.
 func (s *Store) UpdateItem(ctx context.Context, op ops.Operation, result proto.Message, edit Edit, answer func(Edited)) error {
-	replayed, err := ops.DoBatch(ctx, s.pool, op, result, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
-		neighbours, err := lockRelated(ctx, tx, edit.Name, edit.Relations)
-		if err != nil {
-			return nil, err
-		}
-		i, err := lock(ctx, tx, edit.Name)
+	first := &pgx.Batch{}
+	locked := edit.queueLock(first)
+	replayed, err := ops.DoPipelined(ctx, s.pool, op, result, first, func(ctx context.Context, tx pgx.Tx) (*pgx.Batch, error) {
+		neighbours, i, err := edit.hold(ctx, tx, locked)
 		if err != nil {
 			return nil, err
 		}
@@ -86,6 +84,28 @@ func (s *Store) UpdateItem(ctx context.Context, op ops.Operation, result proto.M
 		return batch, s.record(ctx, batch, e)
 	})
 	return s.written(replayed, labelRace(err))
+}
+
+// queueLock locks the item, unless the edit is of relations, whose items are to be locked in one order with it: nil then.
+func (e Edit) queueLock(batch *pgx.Batch) *locking {
+	if !e.Relations.empty() {
+		return nil
+	}
+	return queueLock(batch, e.Name)
+}
+
+// hold answers the item and what it is to be related with, all locked.
+func (e Edit) hold(ctx context.Context, tx pgx.Tx, locked *locking) (neighbours *related, i *held, err error) {
+	neighbours, err = lockRelated(ctx, tx, e.Name, e.Relations)
+	if err != nil {
+		return nil, nil, err
+	}
+	if locked != nil {
+		i, err = locked.item()
+	} else {
+		i, err = lock(ctx, tx, e.Name)
+	}
+	return neighbours, i, err
 }
 
 // mayRoute refuses to let another unit hear of the item to who neither leads its project nor is a person.
