@@ -131,6 +131,14 @@ func sentence(path string, v *protovalidate.Violation) string {
 		if v.RuleValue.IsValid() && v.RuleValue.Uint() == 1 {
 			message = "must not be empty"
 		}
+	case "string.pattern":
+		if v.FieldValue.IsValid() && v.FieldValue.String() == "" {
+			message = "must not be empty"
+		} else if v.RuleValue.IsValid() {
+			message = fmt.Sprintf("must have the form `%s`", v.RuleValue)
+		}
+	case "repeated.unique":
+		message = "must name nothing twice"
 	case "string.in":
 		if allowed := choices(v.RuleValue); allowed != "" {
 			message = "must be one of " + allowed

@@ -45,6 +45,8 @@ message_type {
     options { [buf.validate.field] { repeated { items { string { min_len: 2 } } } } } }
   field { name: "due" number: 2 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "due"
     options { [buf.validate.field] { cel { id: "due" message: "due must be a day such as 2026-11-30" expression: "this == '' || this.matches('^[0-9-]{10}$')" } } } }
+  field { name: "slugs" number: 3 type: TYPE_STRING label: LABEL_REPEATED json_name: "slugs"
+    options { [buf.validate.field] { repeated { unique: true items { string { pattern: "^[a-z]+$" } } } } } }
 }`
 
 func itemDescriptor(t *testing.T) protoreflect.MessageDescriptor {
@@ -82,6 +84,9 @@ func TestRequestOutsideItsRulesIsRefusedInSentences(t *testing.T) {
 		"inside a list":      {`{"ask":"x","title":"t","waiting_on":{"add":["ok","x"]}}`, "waiting_on.add[1]", "`waiting_on.add[1]` must be at least 2 characters"},
 		"inside a list of":   {`{"ask":"x","title":"t","steps":[{},{"add":["x"]}]}`, "steps[1].add[0]", "`steps[1].add[0]` must be at least 2 characters"},
 		"a contract's words": {`{"ask":"x","title":"t","waiting_on":{"due":"soon"}}`, "waiting_on.due", "due must be a day such as 2026-11-30"},
+		"nothing at all":     {`{"ask":"x","title":"t","waiting_on":{"slugs":[""]}}`, "waiting_on.slugs[0]", "`waiting_on.slugs[0]` must not be empty"},
+		"another form":       {`{"ask":"x","title":"t","waiting_on":{"slugs":["A"]}}`, "waiting_on.slugs[0]", "`waiting_on.slugs[0]` must have the form `^[a-z]+$`"},
+		"twice":              {`{"ask":"x","title":"t","waiting_on":{"slugs":["a","a"]}}`, "waiting_on.slugs", "`waiting_on.slugs` must name nothing twice"},
 		"neither of two":     {`{"title":"t"}`, "", "exactly one field is required in oneof"},
 		"several at once":    {`{"ask":"x","from":"Bo"}`, "title", "from may only be given together with title; `title` must not be empty"},
 		"more than five": {
