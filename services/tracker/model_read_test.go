@@ -192,13 +192,22 @@ func (m *reference) matches(w *work, by principal, req *trackerv1.ListWorkItemsR
 		req.GetLabel() == "" || w.labels[req.GetLabel()],
 		req.GetParent() == "" || w.parent == m.named(req.GetParent()).id,
 		len(req.GetPriority()) == 0 || slices.Contains(req.GetPriority(), w.priority),
-		req.GetText() == "" || strings.Contains(strings.ToLower(w.title), strings.ToLower(req.GetText())),
+		req.GetText() == "" || says(w.title, req.GetText()),
 		req.GetFieldFilters() == nil || w.size != nil && *w.size >= 3,
 		req.GetPreset() != "blocked" || m.blocked(w),
 		req.GetPreset() != "overdue" || m.overdue(w),
 		req.GetPreset() != "ready" || m.ready(w, by),
 	}
 	return !slices.Contains(holds, false)
+}
+
+// says reports whether a title holds a text. One or two letters are looked for at the beginnings of words.
+func says(title, text string) bool {
+	title, text = strings.ToLower(title), strings.ToLower(text)
+	if len(text) < 3 {
+		return strings.Contains(" "+title, " "+text)
+	}
+	return strings.Contains(title, text)
 }
 
 // by is an order of lists: what has no value comes last both ways, the newest first; ids decide between equals, in the same direction.
