@@ -42,7 +42,7 @@ func (a *app) purgeItem(ctx context.Context, request *trackerv1.PurgeWorkItemReq
 	if err != nil {
 		return err
 	}
-	if request.ConfirmKey == "" {
+	if request.GetConfirmKey() == "" {
 		if request.ConfirmKey, err = a.typedAgain(request.GetItem()); err != nil {
 			return err
 		}
