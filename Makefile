@@ -58,8 +58,8 @@ races: ## Let 2, 8 and 64 callers fight over the same work items, BULLPEN_RACE_R
 	@tools/preflight test
 	@BULLPEN_RACE_ROUNDS=$${BULLPEN_RACE_ROUNDS:-1000} go test -count=1 -v -timeout 12h -run 'ManyCallers' ./services/tracker
 
-bench: program ## Measure boot, webhook, turn and tool call beside their floors (minutes; needs a quiet machine)
-	@for area in boot webhook turn call; do bin/bullpen bench $$area $(ARGS); done
+bench: program ## Measure boot, webhook, turn, tool call and tracker beside their floors (minutes; needs a quiet machine)
+	@for area in boot webhook turn call tracker; do bin/bullpen bench $$area $(ARGS); done
 
 check: generate-check breaking lint check-deps check-modules test ## The gate: all that a change must pass
 
