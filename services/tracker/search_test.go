@@ -70,7 +70,7 @@ func join(t *testing.T, pool *pgxpool.Pool, dir string) node {
 	}
 	t.Cleanup(n.stop)
 	require.Eventually(t, func() bool { return service.Ready(t.Context())[0].OK }, patient, 5*time.Millisecond)
-	n.TrackerServiceClient = trackerv1connect.NewTrackerServiceClient(rpc.NewClient(rpc.InProcess(server), rpc.ClientOptions{Service: "toolregistry", Keys: keys}))
+	n.TrackerServiceClient = trackerv1connect.NewTrackerServiceClient(rpc.NewClient(rpc.InProcess(server), rpc.ClientOptions{Service: "toolregistry", Keys: keys, Timeout: patience}))
 	return n
 }
 

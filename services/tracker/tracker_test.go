@@ -98,9 +98,9 @@ func setupAt(t *testing.T, now func() time.Time) bundle {
 		require.NoError(t, b.Close())
 		require.NoError(t, broker.Close())
 	})
-	require.Eventually(t, func() bool { return service.Ready(t.Context())[0].OK }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return service.Ready(t.Context())[0].OK }, patience, 5*time.Millisecond)
 	as := func(name string) trackerv1connect.TrackerServiceClient {
-		return trackerv1connect.NewTrackerServiceClient(rpc.NewClient(rpc.InProcess(server), rpc.ClientOptions{Service: name, Keys: keys}))
+		return trackerv1connect.NewTrackerServiceClient(rpc.NewClient(rpc.InProcess(server), rpc.ClientOptions{Service: name, Keys: keys, Timeout: patience}))
 	}
 	return bundle{client: as("toolregistry"), direct: as("turn"), bus: b, pool: pool}
 }
